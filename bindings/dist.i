@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.i: libdist for other languages, in one SWIG interface. It reads the C header as it is: every function of
- * dist.h is there under its own name, with the arguments of C. dist_LANGUAGE.i says how each kind of argument
+ * dist.i: libdist for other languages, in one SWIG interface. It reads the C headers as they are: every function
+ * of theirs is there under its own name, with the arguments of C. dist_LANGUAGE.i says how each kind of argument
  * looks in that language; what users see is written by hand above it (go/, java/, python/).
  *
- *     1  The header's vocabulary               4  Calls back into the language
+ *     1  The headers' vocabulary               4  Calls back into the language
  *     2  Tensors, texts                        5  Options: structs that keep what they point to
- *     3  How arguments look in the language    6  The header
- *                                              7  What the header has in another form
+ *     3  How arguments look in the language    6  The headers
+ *                                              7  What the headers have in another form
  *
  * How arguments cross, in every language (dist_LANGUAGE.i has a typemap for each):
  *
@@ -42,7 +42,7 @@
 %}
 %include <stdint.i>
 
-/* ---- 1. The header's vocabulary --------------------------------------------------------------------------- */
+/* ---- 1. The headers' vocabulary --------------------------------------------------------------------------- */
 #if defined(SWIGJAVA)
 %javaconst(1);
 #endif
@@ -172,7 +172,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 /* ---- 5. Options: structs that keep what they point to -------------------------------------------------------- */
 %include "dist_options.i"
 
-/* ---- 6. The header ------------------------------------------------------------------------------------------------ */
+/* ---- 6. The headers ---------------------------------------------------------------------------------------------- */
 %ignore dist_last_error;      /* the error crosses with the status that it belongs to */
 %ignore dist_last_error_info;
 %ignore dist_error_info;
@@ -221,7 +221,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %include <dist/topology.h>
 %include <dist/mesh.h>
 
-/* ---- 7. What the header has in another form ------------------------------------------------------------------------ */
+/* ---- 7. What the headers have in another form -------------------------------------------------------------------- */
 %{
 namespace dist_swig {
 

@@ -45,7 +45,7 @@ dist_status dist_last_error_info(dist_error_info* out_info) {
   info.expected = error.expected;
   info.received = error.received;
   info.hint = error.hint;
-  info.logical_device = error.culprit.device;
+  info.logical_device = error.culprit.logical_device;
   info.inside = error.inside;
   std::memcpy(out_info, &info, std::min<std::size_t>(info.struct_size, sizeof info));
   return DIST_OK;

@@ -288,10 +288,10 @@ dist_status dist_reshard(dist_replica* device, const dist_partition* from, const
   return with_member(device, options, kCall,
                      [&](const Member& member, const dist_collective_options& given) -> Status {
                        DIST_TRY(require_blocking(given, kCall));
-                       Partition before;
-                       Partition after;
-                       DIST_TRY(read_both(from, to, kCall, &before, &after));
-                       return reshard(member, before, after, in, out);
+                       Partition known_from;
+                       Partition known_to;
+                       DIST_TRY(read_both(from, to, kCall, &known_from, &known_to));
+                       return reshard(member, known_from, known_to, in, out);
                      });
 }
 
@@ -300,9 +300,9 @@ dist_status dist_reshard_bytes(const dist_partition* from, const dist_partition*
   constexpr const char* kCall = "dist_reshard_bytes";
   return guard([&]() -> Status {
     DIST_TRY(require(out_bytes, kCall, "out_bytes"));
-    Partition before;
-    Partition after;
-    DIST_TRY(read_both(from, to, kCall, &before, &after));
-    return bytes_to_move(before, after, dtype, logical_device, out_bytes);
+    Partition known_from;
+    Partition known_to;
+    DIST_TRY(read_both(from, to, kCall, &known_from, &known_to));
+    return bytes_to_move(known_from, known_to, dtype, logical_device, out_bytes);
   });
 }

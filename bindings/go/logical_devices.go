@@ -95,8 +95,9 @@ type DevicesOptions struct {
 	Context context.Context // whose end ends this run on devices, and no other; nil: the run's alone
 	Kwargs  *Value          // a dictionary of named arguments
 	Timeout time.Duration   // of the whole run on devices; 0: none
-	// Results say how results belong together: none, one for all leaves, or one for each in the order of the nest
-	// (dictionaries by key); nil: as fits. Their shape is not read.
+	// Results say how the devices' results are joined: no partition, one for all leaves, or one for each leaf in the
+	// order of the nest (dictionaries: by key). Where a leaf has none, the rules of dist_run_on_devices in mesh.h hold.
+	// The shape of a partition is not read.
 	Results []*Partition
 }
 

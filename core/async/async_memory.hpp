@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AsyncMemory: how much a strategy's queued asynchronous collectives may take together, and do.
+// AsyncMemory: how much memory a strategy's queued asynchronous collectives take together, and its limit.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace dist {
 
 class AsyncMemory {
  public:
-  // Enough for thousands in flight; with very many replicas, each of which brings its part to each, more.
+  // Enough for thousands of collectives under way. Each replica brings its part to each of them, so that many
+  // replicas get more.
   static constexpr std::size_t default_bytes(int replicas) noexcept {
     return std::max<std::size_t>(std::size_t{64} << 20, static_cast<std::size_t>(replicas) << 21);
   }
@@ -20,7 +21,7 @@ class AsyncMemory {
 
   // False: there is no room now.
   bool take(std::size_t bytes) noexcept {
-    // relaxed, here and below: a number is counted, and nothing handed over.
+    // relaxed, here and below: these are counts, and publish no other data.
     std::size_t taken = taken_.load(std::memory_order_relaxed);
     do {
       if (taken > limit_ || bytes > limit_ - taken) {
@@ -30,12 +31,12 @@ class AsyncMemory {
     } while (!taken_.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
     return true;
   }
-  // What nobody may be refused, lest it never go on.
+  // For memory that must not be refused, since the group could not go on without it.
   void take_anyway(std::size_t bytes) noexcept { taken_.fetch_add(bytes, std::memory_order_relaxed); }
   void give_back(std::size_t bytes) noexcept { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   std::size_t limit() const noexcept { return limit_; }
-  // So far; who keeps what it does not need lets go of it where there have been more.
+  // How often take() has refused. When this grows, channels give back memory that they keep for later use.
   uint32_t refusals() const noexcept { return refusals_.load(std::memory_order_relaxed); }
 
  private:

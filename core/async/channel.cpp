@@ -9,19 +9,19 @@
 namespace dist {
 namespace {
 
-// Where members disagree but not all have come, the report waits this long for the others' signatures.
+// If members disagree and some have not come yet, the report waits this long for their signatures.
 constexpr int64_t kVerdictGraceNs = 1'000'000'000;
 
-// A member that is further has been there.
+// Whether a member has come to this collective. A member that is at a later one has.
 bool has_come(Places::Chunk& chunk, int rank, uint32_t number) noexcept {
-  // acquire: what the member brought.
+  // acquire: makes visible what the member brought.
   const uint32_t there = chunk.brought(rank, number).number.load(std::memory_order_acquire);
   return static_cast<int32_t>(there - number) >= 0;
 }
 
 }  // namespace
 
-// Bytes that are counted for copies, until a place has them or the call has failed.
+// Bytes that have been taken for copies. It gives them back, unless a place takes them over.
 class Channel::Counted {
  public:
   Counted(AsyncMemory& bound, std::size_t words) noexcept
@@ -47,7 +47,7 @@ class Channel::Counted {
   std::size_t taken_ = 0;
 };
 
-// How long a call may wait for peers, altogether.
+// How long one call may wait for peers in all.
 class Channel::Patience {
  public:
   explicit Patience(const Member& member) noexcept
@@ -88,8 +88,8 @@ Channel::~Channel() {
 
 void Channel::begin_run() noexcept {
   if (group_.poisoned()) {
-    // Members may have issued different numbers, and packs are shut, also those of what still came to its
-    // end: go on from a number to which nobody has come.
+    // Members may have issued different numbers, and packs are shut, even those of collectives that ended
+    // well. So all continue from a number to which nobody has come.
     uint32_t latest = members_[0].issued;
     for (int r = 1; r < size_; ++r) {
       if (static_cast<int32_t>(members_[r].issued - latest) > 0) latest = members_[r].issued;
@@ -98,10 +98,10 @@ void Channel::begin_run() noexcept {
     Chunk* const chunk = places_.begin_afresh(latest);
     for (int r = 0; r < size_; ++r) members_[r] = {chunk, latest};
   }
-  // Another group may have wanted what this one no longer needs.
+  // Another group may need memory that this one keeps for later use.
   const uint32_t refusals = places_.bound().refusals();
   if (refusals != refusals_) {
-    // Late tasks find nothing to do, but look.
+    // A task that starts late finds nothing to do, but still reads its chunk.
     if (home_.helpers != nullptr) home_.helpers->wait_for_tasks();
     places_.let_go_of_spares();
     refusals_ = refusals;
@@ -123,7 +123,7 @@ Status Channel::find_place(const Member& member, uint32_t number, Patience& pati
 Status Channel::count_copies(const Member& member, uint32_t number, Patience& patience, Counted& copies) {
   while (!copies.take()) {
     Work* const oldest = places_.oldest(member.me, number);
-    // Others have the rest: one at a time is always granted.
+    // Other groups have the rest of the memory: a member without works is always granted one.
     if (oldest == nullptr) copies.take_anyway();
     if (oldest == nullptr) break;
     DIST_TRY(patience.wait_for(*oldest));
@@ -149,18 +149,19 @@ Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* 
   auto work = make_counted_with_room<ChannelWork>(memory_, words * sizeof(uint64_t), *this, list, member,
                                                   call, *chunk, number);
   work->end_by(cancel);
-  // From here on nothing fails.
+  // Nothing fails from here on.
   Places::Brought& mine = chunk->brought(member.me, number);
   mine.signature = signature;
   mine.call = &work->call();
   mine.work = work.get();
   mine.call->offer_in(mine.offer);
-  // relaxed: it is given back by who ends the pack, which this member has yet to come to.
+  // relaxed: the thread that ends the pack gives it back, and the pack opens only after this member's
+  // arrive().
   chunk->place(number).copied.fetch_add(copies.hand_over(), std::memory_order_relaxed);
   me = {chunk, number};
-  // release: a peer that finds it in place of an earlier one knows that that is complete.
+  // release: a peer that finds it instead of an earlier digest knows that the earlier collective is complete.
   mine.digest.store(signature.digest, std::memory_order_release);
-  // release: for those who read the signature.
+  // release: publishes the signature.
   mine.number.store(number, std::memory_order_release);
   if (chunk->place(number).pack.arrive(static_cast<uint32_t>(size_))) open(*chunk, member.me, number);
   work->begin(member.recorder);
@@ -175,11 +176,11 @@ bool Channel::disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decida
   for (int p = 0; p < size_; ++p) {
     const Places::Brought& theirs = chunk.brought(p, number);
     signatures[p] = has_come(chunk, p, number) ? &theirs.signature : nullptr;
-    // acquire: for the release in issue().
+    // acquire: pairs with the release in issue().
     differ = differ || (signatures[p] != nullptr && theirs.digest.load(std::memory_order_acquire) != digest);
   }
-  // The place may serve again: then this one is complete, and the peers had seen it. Members that differ
-  // never are, and their signatures stay.
+  // The place may already be used again: then this collective is complete, and the members agreed. Where they
+  // differ it never completes, and the signatures stay.
   if (!differ || chunk.place(number).pack.complete(number)) return false;
   Evidence evidence;
   evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
@@ -194,7 +195,7 @@ ErrorRecord Channel::report(Chunk& chunk, uint32_t number, Trouble trouble,
   });
 }
 
-// All have come, the last of them here.
+// Called by the last member to come.
 void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   Place& here = chunk.place(number);
   const auto members = static_cast<uint32_t>(size_);
@@ -230,9 +231,9 @@ void Channel::run_task(void* place, uint32_t number) noexcept {
   here.channel.help(here, number);
 }
 
-// Where oneTBB cannot help, the members do it.
+// Submits the pack to oneTBB. If that fails, the members do the work.
 void Channel::launch(Place& place, uint32_t number) noexcept {
-  // Who waits takes part.
+  // Members that wait wake up and take part.
   group_.progress().advance();
   if (home_.helpers != nullptr) (void)home_.helpers->submit(run_task, &place, number, group_.lanes());
 }
@@ -244,7 +245,7 @@ void Channel::help(Place& place, uint32_t first) noexcept {
 }
 
 LazyChannel::~LazyChannel() {
-  // Late tasks, those of plans too, find nothing to do, but look, and wake the group.
+  // Tasks that start late, also those of plans, find nothing to do, but read their packs, and wake the group.
   if (home_.helpers != nullptr) home_.helpers->wait_for_tasks();
   Channel* channel = made();
   if (channel == nullptr) return;
@@ -268,7 +269,7 @@ Channel& LazyChannel::get() {
   return *channel;
 }
 
-// make_counted_with_room() has left room for the copies.
+// make_counted_with_room() has allocated room for the copies behind the object.
 ChannelWork::ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Member& member,
                          const Call& call, Places::Chunk& chunk, uint32_t number) noexcept
     : Work(memory, channel.group_, list, member.me, member.timeout_ns),
@@ -307,7 +308,7 @@ void ChannelWork::check(int64_t waited_ns) noexcept {
   bool decided = false;
   const bool differ =
       channel_.disagree(chunk_, rank(), number_, &decided) && (decided || waited_ns >= kVerdictGraceNs);
-  // Complete meanwhile: the place may serve again, and what was looked at be another collective's.
+  // If it is complete by now, the place may be used again, and what was compared may be another collective's.
   if ((differ || stuck()) && !complete()) group_.condemn(report(Trouble::kDisagreement, waited_ns));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channel: a group's asynchronous collectives. The k-th that a member issues meets the k-th of each peer in a
-// place (places.hpp); the last to come compares their signatures, opens the place's pack (pack.hpp), and
-// hands it to oneTBB. Any number can be under way: where they would take more memory than the strategy
-// allows, who issues another waits for its oldest, and takes part in it as in any wait.
+// place (places.hpp). The last member to come compares the signatures, opens the place's pack (pack.hpp), and
+// submits it to oneTBB. Any number can be under way. If they would take more memory than the strategy allows,
+// a member that issues another waits for its oldest one, and does blocks of it meanwhile, as in any wait.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ namespace dist {
 
 // What all channels of a strategy share.
 struct ChannelHome {
-  Arena*
-      helpers;  // where blocks are done beside the members; NULL: members alone do them, as they wait or ask
+  // Does blocks beside the members; NULL: only members do them, when they wait or test.
+  Arena* helpers;
   AsyncMemory* memory;
   std::size_t cache_bytes;  // as in Exchange
 };
@@ -36,10 +36,10 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Before a run, with nobody inside, and before the group begins it.
+  // Called before a run, and before the group's begin_run(), while no member is inside.
   void begin_run() noexcept;
 
-  // Checks a call and issues it; `cancel` may end it, or is NULL. Throws std::bad_alloc.
+  // Checks a call and issues it. `cancel`: what may end it; NULL: nothing. Throws std::bad_alloc.
   Status issue(const Member& member, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out);
 
  private:
@@ -50,8 +50,8 @@ class Channel {
   class Patience;
 
   struct alignas(kApart) MemberState {
-    Chunk* chunk = nullptr;  // of its latest
-    uint32_t issued = 0;     // its latest
+    Chunk* chunk = nullptr;  // the chunk of its latest collective
+    uint32_t issued = 0;     // the number of its latest collective
   };
 
   uint32_t sequence(uint32_t number) const noexcept { return number - first_; }
@@ -60,7 +60,7 @@ class Channel {
   bool disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decidable) const noexcept;
   ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
   void open(Chunk& chunk, int rank, uint32_t number) noexcept;
-  // Does blocks of what is open there, those of lane `first` before the others'.
+  // Does blocks of the place's pack if it is open, those of lane `first` before those of others.
   void help(Place& place, uint32_t first) noexcept;
   void launch(Place& place, uint32_t number) noexcept;
   static void run_task(void* place, uint32_t number) noexcept;
@@ -70,12 +70,12 @@ class Channel {
   const ChannelHome home_;
   const int size_;
   Places places_;
-  MemberState* members_ = nullptr;  // by rank; each one's own
-  uint32_t first_ = 0;              // issued before this run
-  uint32_t refusals_ = 0;           // of memory, by the run before
+  MemberState* members_ = nullptr;  // by rank; only the member itself uses its entry
+  uint32_t first_ = 0;              // how many were issued before this run
+  uint32_t refusals_ = 0;           // AsyncMemory::refusals() when this run began
 };
 
-// A group's channel, made when the first collective wants it.
+// A group's channel, which is made when the first collective needs it.
 class LazyChannel {
  public:
   LazyChannel(Memory& memory, Group& group, const ChannelHome& home) noexcept
@@ -86,7 +86,7 @@ class LazyChannel {
 
   // Throws std::bad_alloc.
   Channel& get();
-  // NULL: nobody has wanted it.
+  // NULL: it has not been made.
   Channel* made() const noexcept { return made_.load(std::memory_order_acquire); }
   void begin_run() noexcept {
     if (Channel* channel = made()) channel->begin_run();
@@ -101,7 +101,7 @@ class LazyChannel {
   std::atomic<Channel*> made_{nullptr};
 };
 
-// One asynchronous collective of one member, with copies of its description behind it.
+// One asynchronous collective of one member. Copies of its description follow it in memory.
 class ChannelWork final : public Work {
  public:
   ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Member& member, const Call& call,

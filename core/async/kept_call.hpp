@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call with copies of its tensors' descriptions, which the caller's may not outlive. The data are not
-// copied.
+// A call with copies of its tensors' descriptions, as the caller's may end before the work does. The tensors'
+// data are not copied.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@
 
 namespace dist {
 
-// How many words the copies of a checked call take; `members`: of the group.
+// How many words the copies of a checked call take; `members`: how many the group has.
 std::size_t kept_words(const Call& call, int members) noexcept;
-// The call with copies in kept_words() at `place`.
+// The call with its copies at `place`, which has room for kept_words().
 Call kept_in(uint64_t* place, const Call& call, int members) noexcept;
 
 class KeptCall {
  public:
   explicit KeptCall(Memory& memory) noexcept : place_(&memory) {}
 
-  // Throws std::bad_alloc, and then keeps nothing.
+  // Throws std::bad_alloc; then nothing is kept.
   void keep(const Call& call, int members);
   const Call& call() const noexcept { return call_; }
 
  private:
   Call call_;
-  std::pmr::vector<uint64_t> place_;  // not of bytes, which the host's allocator may put anywhere
+  std::pmr::vector<uint64_t> place_;  // of words, as the host's allocator need not align bytes
 };
 
 }  // namespace dist

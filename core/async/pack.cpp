@@ -9,8 +9,8 @@
 namespace dist {
 
 bool Pack::arrive(uint32_t members) noexcept {
-  // acq_rel: the last to come sees what all have brought. Who gave up before it did so in the same word: the
-  // pack stays shut.
+  // acq_rel: the last member to come sees what all have brought. A member that gave up has marked the same
+  // word, so that the count never equals `members`, and the pack stays shut.
   return arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members;
 }
 
@@ -27,14 +27,15 @@ void Pack::open(uint32_t round, uint32_t members, int lanes, const Exchange& exc
   }
   used_.store(static_cast<uint32_t>(used), std::memory_order_relaxed);
   blocks_.store(blocks, std::memory_order_relaxed);
-  // relaxed: the tickets publish all of it.
+  // relaxed: the release stores of the tickets publish all of these.
   done_.store(0, std::memory_order_relaxed);
   closed_.store(0, std::memory_order_relaxed);
   if (blocks == 0) completed_.store(round, std::memory_order_release);
   for (std::size_t l = used; l-- > 0;) {
     lanes_[l].tickets.store(ticket_of(round, blocks_of(lanes_[l])), std::memory_order_release);
   }
-  // close() either sees the full count, and waits for the line above, or sees that line's round.
+  // A close() that still sees the full count waits for the first lane's ticket. One that sees it lowered sees
+  // that ticket too.
   arrived_.fetch_sub(members, std::memory_order_acq_rel);
 }
 
@@ -49,7 +50,7 @@ void Pack::abandon(uint32_t round, uint32_t members) noexcept {
 
 bool Pack::take(uint32_t lane, uint64_t* out_ticket) noexcept {
   std::atomic<uint64_t>& tickets = lanes_[lane].tickets;
-  // acquire: for open()'s release; who takes a block in between carries it on.
+  // acquire: pairs with open()'s release, also if other threads have taken blocks since.
   uint64_t ticket = tickets.load(std::memory_order_acquire);
   while (left_of(ticket) != kClosed && left_of(ticket) != 0) {
     if (tickets.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acquire)) {
@@ -61,7 +62,7 @@ bool Pack::take(uint32_t lane, uint64_t* out_ticket) noexcept {
 }
 
 bool Pack::do_block(uint32_t l, uint64_t ticket, TaskList::Cursor& cursor) noexcept {
-  // The round stays as it is until this block is done.
+  // The round cannot end before this block is done, so that its fields do not change.
   const uint32_t blocks = blocks_.load(std::memory_order_relaxed);
   {
     const FpEnvironment environment;
@@ -71,23 +72,24 @@ bool Pack::do_block(uint32_t l, uint64_t ticket, TaskList::Cursor& cursor) noexc
     exchange_->run({lane.units.begin + block.begin, lane.units.begin + block.end}, cursor,
                    [] { return true; });
   }
-  // acq_rel: the last one's release of completed_ covers all blocks; close() sees results of those it waits
-  // for.
+  // acq_rel: the thread that does the last block sees the results of all, and publishes them by completed_. A
+  // close() sees the results of the blocks that it waits for.
   return done_.fetch_add(1, std::memory_order_acq_rel) + 1 == blocks;
 }
 
 void Pack::close(uint32_t round, uint32_t members) noexcept {
-  // acq_rel, in one order with arrive(): the last member either finds the mark, or is found to have come.
+  // acq_rel, in one order with arrive(): either the last member finds kShut, or this call finds that it has
+  // come.
   uint32_t arrived = arrived_.load(std::memory_order_acquire);
   while ((arrived & kShut) == 0 && arrived != members &&
          !arrived_.compare_exchange_weak(arrived, arrived | kShut, std::memory_order_acq_rel)) {
   }
   std::atomic<uint64_t>& mark = lanes_[0].tickets;
   if (arrived == members) {
-    // The last one is between arrive() and open(): it waits for nobody.
+    // The last member is between arrive() and open(), where it waits for nobody: this loop soon ends.
     while (round_of(mark.load(std::memory_order_acquire)) != round) yield_this_thread();
   }
-  // Shut in time, or opened before that?
+  // Nothing more to do if the pack was shut before it could open.
   if (round_of(mark.load(std::memory_order_acquire)) != round) return;
   const uint32_t used = used_.load(std::memory_order_relaxed);
   for (uint32_t l = 0; l < used; ++l) {
@@ -104,8 +106,8 @@ void Pack::close(uint32_t round, uint32_t members) noexcept {
   while ((closed = closed_.load(std::memory_order_acquire)) < used * kOneLane) yield_this_thread();
   const auto taken = static_cast<uint32_t>(closed);
   while (done_.load(std::memory_order_acquire) < taken) yield_this_thread();
-  // Who did the last block of all has yet to say so: it must not come into a later round, and members must
-  // not differ on how this one ended.
+  // All blocks are done, but the thread that did the last one may not have ended the round yet. This waits
+  // for it, so that it does not end a later round, and so that all members agree on how this one ended.
   if (taken == 0 || taken != blocks_.load(std::memory_order_relaxed)) return;
   while (!complete(round)) yield_this_thread();
 }

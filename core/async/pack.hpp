@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pack: an exchange among members that do not wait for each other. Each says when its tensors may be touched;
-// who comes last opens the pack, and then whoever has time does blocks of it: oneTBB's workers, members that
-// wait or ask. Nobody who does blocks waits for anybody.
+// Pack: an exchange among members that do not wait for each other. Each says when its tensors may be touched.
+// The last member to come opens the pack. Then every thread that has time does blocks of it: oneTBB's
+// workers, and members that wait or test. A thread that does blocks waits for nobody.
 //
-// The work lies in lanes, as many as members can run side by side, each a range that is read in order. Who
-// helps begins with a lane of its own, the same one every time, so that a core finds in its cache what it
-// left there.
+// The blocks lie in lanes, as many as members can run at the same time. Each lane is a range that is read in
+// order. A thread begins with the same lane in every round, so that its core finds in its cache what it left
+// there.
 //
-// Rounds 1, 2, ... use one pack again and again: members come to round s + 1 only after round s is complete.
+// One pack is used for rounds 1, 2, ... Members come to round s + 1 only after round s is complete.
 //
 //     arrive()   a member's tensors are ready; the last one prepares the exchange, then open() or abandon()
 //     help()     does blocks while there are any
 //     complete() all blocks of a round are done
 //     close()    a member gives up: afterwards nobody touches its tensors for this round. If all had come,
-//                blocks that are being done are waited for, and no further one is begun; if not, the pack
-//                cannot open any more. Either way the pack serves again after reset() only
+//                no further block is begun, and it waits for those under way. If not, the pack cannot open
+//                any more. Either way the pack can be used again only after reset()
 #pragma once
 
 #include <atomic>
@@ -29,20 +29,20 @@ namespace dist {
 
 class Pack {
  public:
-  // Up to this much the last to come does the work at once: a worker would hardly have woken.
+  // Up to this many bytes, the last member to come does the work at once: waking a worker would take longer.
   static constexpr std::size_t kAtOnceBytes = std::size_t{64} << 10;
 
   Pack() noexcept = default;
   Pack(const Pack&) = delete;
   Pack& operator=(const Pack&) = delete;
 
-  // True: all `members` have come, and the caller is the one to open or abandon the round.
+  // True: all `members` have come, and the caller must open or abandon the round.
   bool arrive(uint32_t members) noexcept;
   void open(uint32_t round, uint32_t members, int lanes, const Exchange& exchange) noexcept;
   void abandon(uint32_t round, uint32_t members) noexcept;
 
-  // Does blocks until there are none, those of lane `first` (any number) before the others'; the one who does
-  // the last one calls ending(), while the pack still belongs to the round, and then finished().
+  // Does blocks until there are none, those of lane `first` (any number) before those of others. The thread
+  // that does the last block calls ending(), while the pack still belongs to the round, and then finished().
   template <class Ending, class Finished>
   void help(uint32_t first, Ending&& ending, Finished&& finished) noexcept {
     for (uint32_t turn = 0; turn < kLanes; ++turn) {
@@ -54,7 +54,7 @@ class Pack {
         if (std::exchange(round, round_of(ticket)) != round_of(ticket)) cursor = {};
         if (!do_block(lane, ticket, cursor)) continue;
         ending();
-        // release: what all blocks did, which do_block() has seen.
+        // release: publishes the results of all blocks, which became visible to this thread in do_block().
         completed_.store(round_of(ticket), std::memory_order_release);
         finished();
       }
@@ -66,20 +66,21 @@ class Pack {
         first, [] {}, finished);
   }
   bool complete(uint32_t round) const noexcept {
-    // acquire: for the release in help(), results.
+    // acquire: pairs with the release in help(), for the results.
     return static_cast<int32_t>(completed_.load(std::memory_order_acquire) - round) >= 0;
   }
   void close(uint32_t round, uint32_t members) noexcept;
 
-  // Nobody is at it: ready for `round` + 1.
+  // Makes the pack ready for `round` + 1. No thread may be using it.
   void reset(uint32_t round) noexcept;
 
  private:
-  static constexpr uint32_t kLanes = 4;  // enough to keep those who help apart; a power of two
+  static constexpr uint32_t kLanes = 4;  // enough that threads that help seldom meet in one; a power of two
   static constexpr std::size_t kLeastLaneUnits = (std::size_t{4} << 10) / kUnitBytes;
 
-  // Which round is open, and how many of a lane's blocks nobody has taken: one word says both, so that a look
-  // at a round that is over never takes a block of the next.
+  // A ticket has the round that is open, and how many of the lane's blocks have not been taken. Both are in
+  // one word, so that a thread that has looked at a round which is over by now never takes a block of the
+  // next.
   static constexpr uint32_t kClosed = UINT32_MAX;
   static constexpr uint32_t kShut = uint32_t{1} << 31;
   static constexpr uint32_t round_of(uint64_t ticket) noexcept { return static_cast<uint32_t>(ticket >> 32); }
@@ -87,7 +88,7 @@ class Pack {
   static constexpr uint64_t ticket_of(uint32_t round, uint32_t left) noexcept {
     return uint64_t{round} << 32 | left;
   }
-  // How many lanes are closed, and how many of their blocks had been taken.
+  // closed_ has two counts: how many lanes are closed, and how many of their blocks had been taken.
   static constexpr uint64_t kOneLane = uint64_t{1} << 32;
 
   struct alignas(kApart) Lane {
@@ -99,15 +100,15 @@ class Pack {
     return static_cast<uint32_t>((lane.units.end - lane.units.begin + block_units_ - 1) / block_units_);
   }
   bool take(uint32_t lane, uint64_t* out_ticket) noexcept;
-  // True: it was the round's last, which is the caller's to end.
+  // True: it was the last block of the round, which the caller must end.
   bool do_block(uint32_t lane, uint64_t ticket, TaskList::Cursor& cursor) noexcept;
 
-  alignas(kApart) std::atomic<uint32_t> arrived_{0};  // and kShut: it will not open any more
+  alignas(kApart) std::atomic<uint32_t> arrived_{0};  // with kShut: it cannot open any more
   alignas(kApart) const Exchange* exchange_ = nullptr;
   std::size_t block_units_ = Exchange::kBlockUnits;
   std::atomic<uint32_t> blocks_{0};
-  std::atomic<uint32_t> used_{0};  // lanes of this round; the others keep what they had, with nothing to take
-  Lane lanes_[kLanes];             // the first one's ticket opens the round
+  std::atomic<uint32_t> used_{0};  // how many lanes this round has; the others have no blocks
+  Lane lanes_[kLanes];             // the first lane's ticket opens the round
   alignas(kApart) std::atomic<uint32_t> done_{0};
   std::atomic<uint64_t> closed_{0};
   std::atomic<uint32_t> completed_{0};

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places: where a group's asynchronous collectives meet, each in a place of its own, as many as are under
-// way.
+// Places: a group's asynchronous collectives meet here, each in a place of its own. There are as many places
+// as collectives under way.
 //
-// A chunk has the places of kPlaces numbers in a row, and what each member brings to them. Chunks are a list
-// in the order of numbers. Members go along it, each at its own pace; who comes to its end first adds a
-// chunk, once every kPlaces collectives. A chunk whose collectives are complete, and which all members have
-// passed, waits to serve again, the latest first, as its lines are in a cache. So few in flight stay in few
-// chunks, however many there once were, and what one costs does not depend on how many there are.
+// A chunk has kPlaces places, for consecutive numbers, and what each member brings to them. The chunks form a
+// list in the order of numbers. Each member goes along it at its own pace. The first member that comes to the
+// end adds a chunk, which happens once in kPlaces collectives. When all collectives of a chunk are complete,
+// and all members have passed it, it rests until it is used again. The chunk that has rested the shortest is
+// used first, as it is most likely in a cache. So a few collectives under way use few chunks, even if there
+// once were many, and the cost of one collective does not depend on how many there are.
 //
-// Who still holds a work of a chunk that serves again sees larger numbers there, which say that its own is
-// complete. Chunks end between runs only, when nobody holds any.
+// A member may still hold a work of a chunk that is used again. It sees larger numbers there, which tell that
+// its own collective is complete. Chunks are freed only between runs, when nobody holds one.
 #pragma once
 
 #include <atomic>
@@ -34,27 +35,27 @@ class Work;
 class Places {
  public:
   static constexpr uint32_t kPlaces = 8;
-  // What is counted for a member's handle of one collective, the copies in it among them. Longer lists are
-  // counted one by one.
+  // How many bytes are counted for a member's handle of one collective, with the copies in it. Copies that
+  // take more than kCopiedWords are counted separately.
   static constexpr std::size_t kHandleBytes = 1024;
   static constexpr std::size_t kCopiedWords = 64;
 
   // What one member brings to one collective.
   struct Brought {
-    std::atomic<uint32_t> number{0};  // which collective it is about; published last
-    // The signature's, for peers that do not know which number it has by then.
+    std::atomic<uint32_t> number{0};  // the collective's; published last
+    // The signature's digest, for peers that cannot tell which number is there when they read it.
     std::atomic<uint64_t> digest{0};
     Signature signature;
     Offer offer{};
     const Call* call = nullptr;  // in the member's handle
-    Work* work = nullptr;        // that handle; the member's own
+    Work* work = nullptr;        // that handle; only the member itself uses it
   };
   struct Place {
     explicit Place(Channel& owner) noexcept : channel(owner) {}
     Channel& channel;
     Pack pack;
     std::optional<Exchange> exchange;
-    std::atomic<std::size_t> copied{0};  // counted for the descriptions of long lists
+    std::atomic<std::size_t> copied{0};  // bytes that are counted for copies of long lists
   };
   class Chunk {
    public:
@@ -62,17 +63,18 @@ class Places {
     Brought& brought(int rank, uint32_t number) noexcept {
       return brought_[static_cast<std::size_t>(number % kPlaces) * members_ + static_cast<std::size_t>(rank)];
     }
-    // What all members bring to it, rank by rank.
+    // What all members bring to a collective, by rank.
     const Offer* const* offers(uint32_t number) const noexcept {
       return offers_ + static_cast<std::size_t>(number % kPlaces) * members_;
     }
 
    private:
     friend class Places;
-    std::atomic<Chunk*> next_{nullptr};  // the chunk of the numbers that follow; of those at rest, any
-    uint32_t first_ = 0;                 // its numbers: from here on
+    std::atomic<Chunk*> next_{
+        nullptr};         // the chunk of the next numbers; of a resting one: another resting one
+    uint32_t first_ = 0;  // the first of its numbers
     std::size_t members_ = 0;
-    Place* places_ = nullptr;  // these, and what follows, in the chunk's own memory
+    Place* places_ = nullptr;  // this and the following arrays are in the chunk's own memory
     Brought* brought_ = nullptr;
     const Offer** offers_ = nullptr;
   };
@@ -83,28 +85,29 @@ class Places {
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  // What one collective counts, all members' sides and handles together.
+  // How many bytes are counted for one collective: its place, and what all members bring, with their handles.
   static constexpr std::size_t bytes_of_one(int members) noexcept {
     return sizeof(Place) +
            static_cast<std::size_t>(members) * (sizeof(Brought) + sizeof(Offer*) + kHandleBytes);
   }
 
-  // With nobody inside: nothing is under way, and `latest`, a multiple of kPlaces, counts as complete. The
-  // chunk where members go on.
+  // Called while no member is inside and nothing is under way. Numbers up to `latest`, a multiple of kPlaces,
+  // count as complete. Returns the chunk in which members continue.
   Chunk* begin_afresh(uint32_t latest) noexcept;
-  // With nobody inside: ends the chunks that are at rest.
+  // Called while no member is inside: frees the chunks that rest.
   void let_go_of_spares() noexcept;
 
-  // The chunk behind `last`. NULL: there is no room before *out_oldest, a work of this member, is over.
-  // Throws std::bad_alloc.
+  // The chunk behind `last`. NULL: there is no memory for it until *out_oldest, a work of this member, is
+  // complete. Throws std::bad_alloc.
   Chunk* after(Chunk& last, int rank, Work** out_oldest);
-  // The first work of a member that is not complete, below a number to which it has not come; NULL: none.
+  // The member's first work with a number below `below` that is not complete; NULL: none. The member has not
+  // come to `below`.
   Work* oldest(int rank, uint32_t below) noexcept;
 
   AsyncMemory& bound() const noexcept { return bound_; }
 
  private:
-  static constexpr uint32_t kLeastChunks = 2;  // of every group, whatever the bound
+  static constexpr uint32_t kLeastChunks = 2;  // each group may have these, whatever the limit
 
   std::size_t block_bytes() const noexcept;
   std::size_t counted_bytes() const noexcept { return kPlaces * bytes_of_one(static_cast<int>(members_)); }
@@ -120,7 +123,7 @@ class Places {
   AsyncMemory& bound_;
   Channel& owner_;
   const std::size_t members_;
-  std::mutex mutex_;  // the list's ends, and the chunks at rest
+  std::mutex mutex_;  // guards the ends of the list, and the chunks that rest
   Chunk* front_ = nullptr;
   Chunk* resting_ = nullptr;
   uint32_t chunks_ = 0;

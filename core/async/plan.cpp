@@ -12,7 +12,8 @@ std::size_t bytes_of(const Call& call, std::size_t t) noexcept {
   return elements_of(tensor) * dtype_size(tensor.dtype);
 }
 
-// One past the last tensor of the pack that begins with `first`. The same on all members, as the sizes are.
+// One past the last tensor of the pack that begins with `first`. All members get the same, as sizes are
+// equal.
 std::size_t end_of_pack(const Call& call, std::size_t first, int64_t bytes_per_pack) noexcept {
   if (bytes_per_pack <= 0 || !call.sized_alike()) return call.n;
   std::size_t bytes = 0;
@@ -31,7 +32,7 @@ std::size_t count_packs(const Call& call, int64_t bytes_per_pack) noexcept {
   return packs;
 }
 
-// The member's call, cut into packs: tensors [first, end) of each of its lists.
+// Keeps one pack of the member's call: tensors [first, end) of each of its lists.
 void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t end, int members) {
   std::pmr::vector<dist_tensor> in(&side.memory());
   Call pack = call;
@@ -111,7 +112,8 @@ Status PlannedWork::create(Memory& memory, const Member& member, Call& call, Wor
   return kOk;
 }
 
-// All have made their sides: rank 0 puts them together while the others stay.
+// Meets when all members have made their sides. Rank 0 puts the sides together, and the others wait in the
+// round.
 Status PlannedWork::meet(const Member& member, PlanSide& side, const Ref<Plan>& made) noexcept {
   Group& group = member.group;
   group.outgoing(member.me).extra = &side;
@@ -152,7 +154,7 @@ Status PlannedWork::begin_round() noexcept {
   std::fill(ready_.begin(), ready_.end(), 0);
   for (std::size_t k = 0; k < plan_->num_parts; ++k) not_ready_[k] = plan_->parts[k].end - first_of(k);
   begin();
-  // The plan's address is the same for all members, and no other plan's.
+  // All members know the plan by the same address, and no other plan has it.
   const uint64_t number = mix(reinterpret_cast<uintptr_t>(plan_.get()), round_);
   record(caller_recorder_, plan_->signature, static_cast<uint32_t>(number >> 32), round_, bytes_);
   return kOk;
@@ -164,7 +166,7 @@ Status PlannedWork::start() {
   } else if (parts_to_come_ == 0) {
     return failed_precondition("dist_work_start(): this work is under way; wait for it first");
   }
-  // What dist_work_ready() has not named yet.
+  // Parts that no dist_work_ready() has named in this round.
   for (std::size_t k = 0; k < plan_->num_parts; ++k) {
     if (not_ready_[k] != 0 || plan_->parts[k].end == first_of(k)) arrive(k);
   }
@@ -184,7 +186,7 @@ Status PlannedWork::ready(std::size_t tensor) {
   }
   if (!under_way()) DIST_TRY(begin_round());
   const std::size_t part = part_of(tensor);
-  // One by one, or with the rest, by dist_work_start().
+  // It may be ready by an earlier dist_work_ready(), or by dist_work_start(), which takes all the rest.
   if (ready_[tensor] != 0 || not_ready_[part] == 0) {
     return failed_precondition("dist_work_ready(): tensor %zu is ready already in this round", tensor);
   }
@@ -193,18 +195,18 @@ Status PlannedWork::ready(std::size_t tensor) {
   return kOk;
 }
 
-// The part's tensors are ready on this member.
+// All tensors of the part are ready on this member.
 void PlannedWork::arrive(std::size_t k) noexcept {
   Plan::Part& part = plan_->parts[k];
   not_ready_[k] = 0;
   const auto members = static_cast<uint32_t>(group_.size());
   if (--parts_to_come_ == 0) {
-    // release: with what this member wrote, for those who look whether it has come.
+    // release: publishes what this member wrote to those who look whether it has come.
     plan_->sides[static_cast<std::size_t>(rank())]->round.store(round_, std::memory_order_release);
   }
   if (!part.pack.arrive(members)) return;
   part.pack.open(round_, members, group_.lanes(), *part.exchange);
-  // Who waits takes part.
+  // Members that wait wake up and take part.
   group_.progress().advance();
   if (part.exchange->bytes() <= Pack::kAtOnceBytes) {
     help(k);
@@ -213,8 +215,8 @@ void PlannedWork::arrive(std::size_t k) noexcept {
   }
 }
 
-// Each task holds the plan, which may end before oneTBB comes to it. Where oneTBB cannot, the members do the
-// work.
+// Each task holds a reference to the plan, which might end before oneTBB starts the task. If oneTBB takes no
+// tasks, the members do the work.
 void PlannedWork::submit(uint32_t part) noexcept {
   for (int i = 0; i < group_.lanes(); ++i) {
     plan_->retain();

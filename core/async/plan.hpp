@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planned collectives: what is checked, compared and copied once, and then run any number of times.
+// Planned collectives: they are checked, compared and copied once, and then run any number of times.
 //
-// To make a plan is itself a collective. Afterwards a round costs each member one compare (has a run failed
-// since?) and one addition a pack: no allocation, no lock, no signature. A list travels in packs of about the
-// size that was asked for; each begins as soon as all members have said that its tensors are ready, so that
-// the exchange of one goes on while the next is being computed.
+// Making a plan is itself a collective. Afterwards a round costs each member one comparison (has a run failed
+// since?) and one addition for each pack, but no allocation, lock or signature. A list is exchanged in packs
+// of about the size that the caller asked for. A pack begins as soon as all members have said that its
+// tensors are ready, so that one pack is exchanged while the next is being computed.
 //
-// A run that fails may have stopped members at different rounds: plans made before it are over.
+// A run that fails may stop members at different rounds, so that plans made before it cannot be used any
+// more.
 #pragma once
 
 #include <atomic>
@@ -35,8 +36,8 @@ struct PlanSide final : Counted {
   }
   std::pmr::vector<KeptCall> calls;  // pack by pack
   std::pmr::vector<Offer> offers;
-  Plan* plan = nullptr;                            // rank 0's: while the plan is being made
-  alignas(kApart) std::atomic<uint32_t> round{0};  // the latest for which all is ready
+  Plan* plan = nullptr;                            // rank 0's side: set while the plan is being made
+  alignas(kApart) std::atomic<uint32_t> round{0};  // the latest round for which all tensors are ready
 };
 
 // What all members share.
@@ -52,8 +53,8 @@ struct Plan final : Counted {
 
   Arena* const helpers;
   Word* const progress;                   // the group's
-  std::pmr::vector<Ref<PlanSide>> sides;  // rank by rank
-  std::pmr::vector<const Offer*> offers;  // part by part, rank by rank
+  std::pmr::vector<Ref<PlanSide>> sides;  // by rank
+  std::pmr::vector<const Offer*> offers;  // by part, then by rank
   Part* parts = nullptr;
   const std::size_t num_parts;
   Signature signature;
@@ -96,11 +97,11 @@ class PlannedWork final : public Work {
   Ref<Plan> plan_;
   Recorder* const caller_recorder_;
   std::size_t bytes_ = 0;
-  const uint32_t failures_;  // of the group's runs, when the plan was made
+  const uint32_t failures_;  // the group's failures() when the plan was made
   uint32_t round_ = 0;
-  std::size_t parts_to_come_ = 0;            // this round: those that are not ready
-  std::pmr::vector<unsigned char> ready_;    // this round: tensor by tensor
-  std::pmr::vector<std::size_t> not_ready_;  // this round: part by part, how many tensors
+  std::size_t parts_to_come_ = 0;            // in this round: how many parts are not ready
+  std::pmr::vector<unsigned char> ready_;    // in this round, by tensor: whether it is ready
+  std::pmr::vector<std::size_t> not_ready_;  // in this round, by part: how many tensors are not ready
 };
 
 }  // namespace dist

@@ -7,12 +7,13 @@
 namespace dist {
 namespace {
 
-// One sleep at most, so that trouble which nobody announces is seen.
+// The longest sleep, so that failures which wake nobody are seen.
 constexpr int64_t kLongestSleepNs = 100'000'000;
-// Several groups have several words to sleep on: then looks are this far apart.
+// A thread can sleep on the word of one group only. If it waits for works of several, it looks at them this
+// often.
 constexpr int64_t kLookNs = 1'000'000;
 
-// Any of several works.
+// A sleep that any of several works ends.
 class AnyWork final : public Waits {
  public:
   AnyWork(Work* const* works, std::size_t n) noexcept : works_(works), n_(n) {}
@@ -34,13 +35,13 @@ int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool l
   return slice < 0 ? longest : std::min(slice, longest);
 }
 
-// For one that is counted as a sleeper already: it must do nothing, as what follows trouble waits until
-// nobody sleeps any more.
+// For a thread that is already counted as a sleeper. It only looks and does no blocks, since a failure waits
+// until nobody counts as a sleeper.
 bool worth_a_look(Work* const* works, std::size_t n) noexcept {
   return std::any_of(works, works + n, [](const Work* w) { return w->settled() || w->stuck(); });
 }
 
-// The first that has ended, or n.
+// The index of the first work that has ended; n: none has.
 std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
   std::size_t i = 0;
   while (i < n && !works[i]->ended()) ++i;
@@ -93,8 +94,8 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
   while (first_ != nullptr) {
     Work& work = *first_;
     if (!returned.ok() && !work.ended() && work.missing() >= 0) {
-      // Who fails waits for nobody: the peers are told, and this member's tensors are let go.
-      // That it leaves is not known yet, so that nobody differs: the verdict is given here.
+      // A member that fails waits for nobody: its peers get a report, and its tensors are released. The group
+      // does not know yet that it leaves, so that no signature differs, and the report is made here.
       ErrorRecord report = work.report(Trouble::kCancelled, 0);
       report.code = DIST_ABORTED;
       const MemberName name = work.group().name(work.rank());
@@ -140,7 +141,7 @@ void Work::end(dist_status code) noexcept {
 
 bool Work::ended() noexcept {
   if (!under_way()) return true;
-  // Who only polls looks at no clock otherwise.
+  // A member that only tests looks at the clock nowhere else.
   const bool late = group_.past_deadline();
   if (advance()) {
     if (late) (void)group_.check_run();
@@ -151,7 +152,7 @@ bool Work::ended() noexcept {
   if (!group_.poisoned()) return false;
   group_.explain_cancel([&] { return report(Trouble::kCancelled, 0); });
   give_up();
-  // What was complete before the trouble is: on all members.
+  // A work that was complete before the failure is complete on all members.
   const bool well = complete();
   end(well ? DIST_OK : group_.failure().code());
   return true;
@@ -186,7 +187,7 @@ bool Work::stuck() const noexcept {
 
 Status Work::result() noexcept {
   if (code_ == DIST_OK) return kOk;
-  // The group's report may be a later run's.
+  // The group's report may belong to a later run.
   const ErrorRecord* const report = ended_in_ == group_.failures() ? group_.report() : nullptr;
   if (report != nullptr) return fail(*report);
   return fail(code_, "this work failed in an earlier run, with %s", status_name(code_));
@@ -222,7 +223,7 @@ Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size
         if (overdue != Trouble::kNone && works[i]->missing() >= 0)
           works[i]->group().condemn(works[i]->report(overdue, waited_ns));
       }
-      // acquire keeps this before done(): what happens later ends the sleep.
+      // acquire keeps this load before done(), so that a later change of the word ends the sleep.
       const uint32_t seen = group.progress().value.load(std::memory_order_acquire);
       if (done()) break;
       group.progress().sleep(seen, longest_sleep(works, n, timeout_ns - waited_ns, timeout_ns > 0),

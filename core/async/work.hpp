@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work: one member's hold on a collective that is under way, or planned. Used by that member's thread alone.
+// Work: one member's handle of a collective that is under way or planned. Only that member's thread uses it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace dist {
 
 class Work;
 
-// Ends a group's rounds when it is asked to. Only while a run lasts, and with it its reason.
+// Ends a group's rounds when the cancel object asks for it. It is linked only while a run lasts.
 class GroupCancelLink final : public Cancel::Link {
  public:
   explicit GroupCancelLink(Group& group) noexcept : group_(group) {}
@@ -25,7 +25,7 @@ class GroupCancelLink final : public Cancel::Link {
   Group& group_;
 };
 
-// A member's works that are under way: their buffers are in use.
+// A member's works that are under way, whose buffers are in use.
 class WorkList {
  public:
   WorkList() noexcept = default;
@@ -33,24 +33,23 @@ class WorkList {
   WorkList& operator=(const WorkList&) = delete;
 
   bool empty() const noexcept { return first_ == nullptr; }
-  // Does what can be done for some of them, others each time, and waits for nobody.
+  // Helps some of the works on, other ones at each call. Waits for nobody.
   void advance() noexcept;
   void add(Work& work) noexcept;
   void remove(Work& work) noexcept;
 
-  // The member's function has returned: brings every work to an end. After a failure those that not all have
-  // come to are given up. The first failure.
+  // Called when the member's function has returned: brings every work to an end. After a failure, works to
+  // which not all members have come are given up. Returns the first failure.
   Status drain(Status returned, const ErrorRecord& failure) noexcept;
 
  private:
-  static constexpr int kLooks = 16;  // of advance(), at works that do not end
+  static constexpr int kLooks = 16;  // at most as many works that do not end are helped by one advance()
 
   Work* first_ = nullptr;
   Work* next_look_ = nullptr;  // advance() goes on here; NULL: from the first
 };
 
-// Where a replica sleeps for a work, for the search for cycles: in a round whose missing members are this
-// work's.
+// A work as the wait graph sees it: a round that misses the members that have not come to the work.
 class WorkRendezvous final : public Rendezvous {
  public:
   explicit WorkRendezvous(const Work& work) noexcept : work_(work) {}
@@ -69,13 +68,14 @@ class WorkRendezvous final : public Rendezvous {
 
 class Work : public Counted {
  public:
-  // Whether it has ended, well or not; helps it on. Waits for nobody.
+  // Helps it on, and returns whether it has ended, well or not. Waits for nobody.
   bool ended() noexcept;
-  // How it ended; the report where it failed.
+  // How it ended; with the report if it failed.
   Status result() noexcept;
-  // ended(), and the report where it failed. Who only asks learns of a peer that will never come, too.
+  // As ended(), and fails with the report if it failed. It also finds out that a peer can never come, for
+  // members that only test and never wait.
   Status test(bool* out_ended) noexcept;
-  // Ends the group's rounds where it has not ended.
+  // Ends the group's rounds if the work has not ended.
   void cancel() noexcept;
 
   // FAILED_PRECONDITION unless `here`, the works of the replica that this thread is inside, are its member's; NULL:
@@ -93,21 +93,21 @@ class Work : public Counted {
   virtual Status start() = 0;
   virtual Status ready(std::size_t tensor) = 0;
 
-  // What may ask it to end, each time that it is under way; NULL: nothing.
+  // The object that can cancel it whenever it is under way; NULL: none.
   void end_by(Cancel* cancel) noexcept { cancel_ = Ref<Cancel>::share(cancel); }
 
   Group& group() const noexcept { return group_; }
   int rank() const noexcept { return rank_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   bool under_way() const noexcept { return list_ != nullptr; }
-  // Whether ended() would say so without doing any of the work.
+  // Whether ended() would return true without doing any of the work.
   bool settled() const noexcept { return !under_way() || complete() || group_.poisoned(); }
 
   // ---- For those who wait ----
 
   virtual bool has_come(int rank) const noexcept = 0;
-  // Before sleeping: ends the group's rounds where this work cannot come together any more. `waited_ns`: so
-  // far.
+  // Called before sleeping: ends the group's rounds if this work can never complete. `waited_ns`: how long
+  // the caller has waited.
   virtual void check(int64_t waited_ns) noexcept = 0;
   virtual ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept = 0;
   // What its members came for, and its number.
@@ -124,15 +124,16 @@ class Work : public Counted {
   }
   ~Work() override { group_.let_go(); }  // not while it is under way
 
-  // Does what it can for the work; true: complete.
+  // Helps the work on; true: it is complete.
   virtual bool advance() noexcept = 0;
-  // The group is in trouble: afterwards nobody touches the member's tensors.
+  // Called when the group is poisoned. Afterwards nobody touches the member's tensors.
   virtual void give_up() noexcept = 0;
   virtual bool complete() const noexcept = 0;
   void begin() noexcept;
-  // Before it begins: where it was asked to end already, the group's rounds end, and this says so.
+  // Called before it begins. If it has been cancelled already, ends the group's rounds and returns their
+  // report.
   Status check_cancel() noexcept;
-  // It is under way, says the record. `number`: equal on all members, and on no two works of the group.
+  // Records that it is under way. `number` is equal on all members, and different for each work of the group.
   void record(Recorder* recorder, const Signature& signature, uint32_t number, uint32_t sequence,
               std::size_t bytes) noexcept;
 
@@ -155,12 +156,12 @@ class Work : public Counted {
   Ref<Cancel> cancel_;
   GroupCancelLink cancel_link_{group_};
   dist_status code_ = DIST_OK;  // how it ended last
-  uint32_t ended_in_ = 0;       // the group's failures() by then
+  uint32_t ended_in_ = 0;       // the group's failures() when it ended
 };
 
-// The report on work in a group. `signature_of(rank)`: what that member came for, NULL where it has not come;
-// members that have left the run count as such.
-// Apart, since it takes room on the stack.
+// The report on a work of a group. signature_of(rank) is what that member came for; NULL: it has not come. A
+// member that has not come and has left the run counts as one that left. Not inlined, since it takes room on
+// the stack.
 template <class SignatureOf>
 [[gnu::noinline, gnu::cold]] ErrorRecord report_on_works(const Group& group, int64_t sequence,
                                                          Trouble trouble, int64_t waited_ns,
@@ -171,7 +172,7 @@ template <class SignatureOf>
   for (std::size_t p = 0; p < size; ++p) {
     const int rank = static_cast<int>(p);
     failures[p] = nullptr;
-    // Before the question whether it has come: it may come and then leave.
+    // This is asked before whether it has come, as it may come and then leave.
     const bool left = group.has_left(rank);
     signatures[p] = signature_of(rank);
     if (signatures[p] != nullptr || !left) continue;
@@ -191,10 +192,10 @@ template <class SignatureOf>
   return verdict(evidence);
 }
 
-// Waits until one of n works has ended, and says which; works that are not under way have. timeout_ns: as in
-// Member; it bounds the arrival of peers.
+// Waits until one of n works has ended; *out_index: which one. A work that is not under way has ended.
+// timeout_ns is as in Member, and limits how long peers may take to come.
 Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept;
-// Waits until a work has ended, and says how.
+// Waits until a work has ended, and returns how.
 Status wait(Work& work, int64_t timeout_ns) noexcept;
 
 }  // namespace dist

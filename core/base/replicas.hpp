@@ -43,15 +43,19 @@ class ReplicaCount {
 // How messages and reports call a member: a replica, a logical device of one, or a worker with all its replicas.
 struct MemberName {
   GlobalReplica replica = kNoReplica;
-  int32_t device = -1;  // of the replica; -1: all of it
-  int32_t worker = -1;  // -1: not said
+  int32_t logical_device = -1;  // of the replica; -1: the whole replica
+  int32_t worker = -1;          // -1: not said
 
   // "replica", "logical device" or "worker", and which.
   constexpr const char* word() const noexcept {
-    return device >= 0 ? "logical device" : worker >= 0 && replica == kNoReplica ? "worker" : "replica";
+    return logical_device >= 0                    ? "logical device"
+           : worker >= 0 && replica == kNoReplica ? "worker"
+                                                  : "replica";
   }
   constexpr int32_t number() const noexcept {
-    return device >= 0 ? device : worker >= 0 && replica == kNoReplica ? worker : dist::number(replica);
+    return logical_device >= 0                    ? logical_device
+           : worker >= 0 && replica == kNoReplica ? worker
+                                                  : dist::number(replica);
   }
 };
 

@@ -18,7 +18,7 @@ namespace dist {
 // The host's own operator: acc[i] = op(acc[i], in[i]), for `count` elements of its own.
 using UserOp = void (*)(void* acc, const void* in, std::size_t count, dist_dtype dtype, void* user_data);
 
-// Of the host's operator: what it works on while it folds.
+// The largest element of the host's operator. It is folded in a copy of this size, on the stack.
 inline constexpr std::size_t kMostElementBytes = 4096;
 
 struct Call {
@@ -27,24 +27,24 @@ struct Call {
   int32_t root = -1;      // -1: the collective has none
   int32_t kind = 0;       // scan: DIST_SCAN_...
   int32_t numerics = DIST_NUMERICS_ORDERED;
-  int32_t axis = 0;  // < 0 counts from the end, of each tensor by itself: axis_of()
+  int32_t axis = 0;  // < 0: counted from the last dimension of each tensor; axis_of() gives the dimension
   UserOp user_op = nullptr;
   void* user_data = nullptr;
-  std::size_t element_bytes = 0;    // of the host's operator, which is never cut inside one; 0: the dtype's
+  std::size_t element_bytes = 0;    // of the host's operator, whose elements are not cut; 0: the dtype's
   const dist_tensor* in = nullptr;  // contributions * n
   const dist_tensor* out = nullptr;
   std::size_t n = 0;
-  std::size_t contributions = 0;        // as the caller said: 0 is one
+  std::size_t contributions = 0;        // as the caller gave it; 0 means one
   const dist_tensor* states = nullptr;  // reduce_apply
   const double* weights = nullptr;
   const int64_t* splits = nullptr;
   const int64_t* offsets = nullptr;  // where these begin: offset_splits()
-  uint64_t salt = 0;                 // what else must be equal on all members: the structure of a nest
+  uint64_t salt = 0;                 // something else that must be equal: a digest of a nest's structure
   int32_t destination = -1;
   int32_t source = -1;
 
   // What check() finds.
-  std::size_t bytes = 0;  // of the tensors that it states; where sized_alike(), equal on all members
+  std::size_t bytes = 0;  // of the tensors in the signature; equal on all members if sized_alike()
   bool strided = false;   // some tensor has gaps
   bool in_place = false;  // every output is its input
 
@@ -54,17 +54,17 @@ struct Call {
   const CollectiveTraits& traits() const noexcept { return traits_of(collective); }
   bool reduces() const noexcept { return traits().reduces; }
   bool rooted() const noexcept { return traits().rooted(); }
-  // Who gives and who gets tensors.
+  // Whether the member with this rank gives tensors, and whether it gets some.
   bool gives(int rank) const noexcept { return traits().sources != Ends::kRoot || rank == root; }
   bool gets(int rank) const noexcept { return traits().destinations != Ends::kRoot || rank == root; }
-  // Whether inputs or outputs are parts along the axis of what the other side has whole.
+  // Whether the inputs are joined along the axis to outputs, and whether inputs are cut along it.
   bool joins() const noexcept { return traits().joins; }
   bool cuts() const noexcept { return traits().cuts; }
   // The dimension of tensor t that parts are cut from or joined along, counted from the front.
   int32_t axis_of(std::size_t t) const noexcept {
     return axis < 0 ? axis + (in != nullptr ? in[t] : out[t]).ndim : axis;
   }
-  // Whether members that bring no elements can still fail to fit together.
+  // Whether tensors without elements may still not fit together.
   bool must_fit() const noexcept { return !traits().whole(); }
   // Whether all members know the size of the work before they meet.
   bool sized_alike() const noexcept { return !joins() && (!cuts() || reduces()); }
@@ -72,15 +72,15 @@ struct Call {
     return op == DIST_REDUCE_MEAN ? dtype_of_mean(in_dtype) : in_dtype;
   }
 
-  // One dense tensor that is reduced for all: small, its bytes can travel with the slot.
+  // Whether it is an all_reduce of one dense tensor. If that is small, its bytes can travel with the slot.
   bool can_travel() const noexcept {
     return collective == Collective::kAllReduce && n == 1 && plain() && !strided && op != DIST_REDUCE_USER &&
            numerics == DIST_NUMERICS_ORDERED;
   }
 
-  // Checks everything that this member, of rank `me` in a group of `size`, can see, and states it.
+  // Checks everything that this member can see, with rank `me` in a group of `size`, and fills the signature.
   Status check(int me, int size, Signature& signature) noexcept;
-  // Before the call is offered, where it has splits: `room` is for size + 1 offsets.
+  // Called before offer_in() if the call has splits. `room` has place for size + 1 offsets.
   void offset_splits(int64_t* room, int size) noexcept;
   void offer_in(Offer& offer) const noexcept;
 
@@ -95,11 +95,11 @@ struct Call {
   void state(Signature& signature) const noexcept;
 };
 
-// "in" and "out" overlap between two members: the report on it.
+// Writes the report for an input and an output of two members that overlap.
 void overlap_report(const Rendezvous& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept;
 
-// How many elements from the innermost dimension outwards, as far as dimension `from`, lie side by side.
+// How many elements lie side by side, counted from the innermost dimension outwards up to dimension `from`.
 inline std::size_t contiguous_tail(const int64_t* shape, const int64_t* strides, int32_t ndim,
                                    int32_t from) noexcept {
   int64_t tail = 1;

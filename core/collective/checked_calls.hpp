@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckedCalls: the calls of one member that were found good. Loops make the same calls over and over; of one
-// that repeats another, but for where its tensors lie, nothing is checked or stated anew.
+// CheckedCalls: the calls of one member that were found good. Loops make the same calls over and over. If a
+// call differs from an earlier one only in its tensors' addresses, it is not checked again, and its signature
+// is taken from the earlier one.
 #pragma once
 
 #include <bit>
@@ -15,8 +16,8 @@ namespace dist {
 
 class CheckedCalls {
  public:
-  // Fills what Call::check() and close_digest() would find and state. False: `call` is not known to be good,
-  // and nothing was touched.
+  // Fills what Call::check() and close_digest() would fill. False: `call` is not known to be good, and
+  // nothing was changed.
   bool recall(Call& call, const char* tag, Signature& signature) const noexcept {
     if (!repeatable(call)) return false;
     const Entry& entry = entries_[place(call)];
@@ -41,7 +42,7 @@ class CheckedCalls {
       const bool apart = !overlap(in.data, entry.bytes, out.data, entry.out_bytes);
       if (in_place ? entry.bytes != entry.out_bytes : !apart) return false;
     }
-    // In a loop it is there already, from the round before the last.
+    // In a loop the signature is usually there already, from two rounds ago.
     if (signature.digest != known.digest) signature = known;
     call.bytes = entry.bytes;
     call.strided = false;
@@ -58,7 +59,7 @@ class CheckedCalls {
     entry.bytes = call.bytes;
     entry.out_bytes =
         call.n != 0 ? static_cast<std::size_t>(signature.elements) * dtype_size(entry.out_dtype) : 0;
-    // Where there are no elements, nothing says whether tensors overlap.
+    // Without elements, the sizes do not tell whether tensors overlap: the entry is made empty.
     if (call.n != 0 && call.bytes == 0) entry.signature.collective = Collective::kNone;
   }
 
@@ -69,11 +70,11 @@ class CheckedCalls {
     std::size_t bytes = 0;
     std::size_t out_bytes = 0;
   };
-  static constexpr std::size_t kTensors = 8;  // entries for them
+  static constexpr std::size_t kTensors = 8;  // how many entries calls with tensors have
   static constexpr std::size_t kBarrier = kTensors;
 
-  // A barrier, or one dense tensor from every member that is reduced for all: what loops are made of, and
-  // where the check weighs.
+  // Whether it is a barrier, or an all_reduce of one dense tensor. These are frequent in loops, and so short
+  // that the check would be a large part of their time.
   static bool repeatable(const Call& call) noexcept {
     if (call.collective == Collective::kBarrier) return true;
     return call.collective == Collective::kAllReduce && call.n == 1 && call.plain() && call.in != nullptr &&

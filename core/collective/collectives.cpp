@@ -15,7 +15,7 @@
 namespace dist {
 namespace {
 
-// What the members of the round that the caller is in have brought.
+// The offers of all members in the caller's round.
 class Offers {
  public:
   explicit Offers(const Member& member) noexcept {
@@ -31,8 +31,8 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   return refusal(member.group, call, member.tag, member.group.sequence(member.me), why);
 }
 
-// The members' tensors do not fit together, as far as this concerns `rank`. Apart, as the next one, since a
-// report takes time and room to set up.
+// Writes the report if the members' tensors do not fit together, as far as this concerns `rank`. This
+// function and the next are not inlined, since a report takes time and stack.
 [[gnu::noinline, gnu::cold]] void explain(const Member& member, const Call& call, const Exchange& exchange,
                                           int rank, ErrorRecord* out_report) noexcept {
   ErrorRecord why;
@@ -52,7 +52,7 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   return member.group.refuse(member.me, reported(member, call, why));
 }
 
-// One tensor whose bytes travel with the slot: everyone reduces everything, into its own output.
+// For one tensor whose bytes travel with the slot: each member reduces all elements, into its own output.
 template <class Published>
 Status reduce_at_once(const Member& member, const Call& call, Published&& published) noexcept {
   Group& group = member.group;
@@ -76,9 +76,9 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
     shared = shared && theirs.extra == slot.extra;
     if (peer != member.me && overlap(theirs.extra, out_bytes, slot.extra, out_bytes)) overlapping = peer;
   }
-  // Peers' inputs have been copied: only outputs can be in the way.
+  // Peers' inputs have been copied, so that only outputs can overlap.
   if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping);
-  // A peer's output is touched: as with buffers.
+  // An output that members share is a buffer of a peer, which may be touched only after enter().
   if (shared && !group.enter(member.me)) return group.finish(member.me);
   if (!shared || member.me == 0) {
     const FpEnvironment environment;
@@ -99,7 +99,7 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
     const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
     if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     const FpEnvironment environment;
-    // Members that bring parts of their own sizes know all of them only now.
+    // If members bring parts of different sizes, the number of bytes is known only now.
     if (route_of(
             {.members = group.size(), .oversubscribed = group.oversubscribed(), .bytes = exchange.bytes()}) ==
         Route::kBlocks) {
@@ -116,7 +116,7 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
   return group.finish(member.me);
 }
 
-// The same of an all_to_all with parts of their own sizes. Apart, since their offsets take room on the stack.
+// The same for an all_to_all with uneven parts. Not inlined, since the offsets take room on the stack.
 template <class Published>
 [[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call,
                                               Published&& published) noexcept {
@@ -143,7 +143,8 @@ Status work_alone(const Member& member, const Call& call) noexcept {
   });
 }
 
-// One member's result is its contribution already; only bool may be written differently from how it is read.
+// Whether the result is already there: one member alone reduces in place. A bool may still have to be
+// written, since any byte but 0 is read as true, and true is written as 1.
 bool leaves_unchanged(const Call& call, int num_global) noexcept {
   return num_global == 1 && call.in_place && call.plain() && call.op != DIST_REDUCE_USER &&
          std::none_of(call.in, call.in + call.n, [](const dist_tensor& t) { return t.dtype == DIST_BOOL; }) &&

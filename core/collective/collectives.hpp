@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on tensors: state what the member came for, meet, and share out the work (exchange.hpp) on the
-// way that route.hpp says.
+// Collectives on tensors: a member states what it came for, meets its peers, and does its share of the work
+// (exchange.hpp) on the route that route.hpp gives.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@ struct Member {
   const char* tag;                  // NULL: none
   int64_t timeout_ns;               // 0: the group's; < 0: none
   std::size_t cache_bytes;          // of the last-level cache: larger results are stored past it
-  Recorder* recorder = nullptr;     // NULL: nobody keeps a record
+  Recorder* recorder = nullptr;     // NULL: nothing is recorded
   CheckedCalls* checked = nullptr;  // NULL: every call is checked
 
-  // Of the collective, in all processes: a group's members are those of one.
+  // How many members the collective has in all processes together. A group has those of one process.
   int num_global() const noexcept { return group.size(); }
 };
 
-// What every report has, added to what Exchange::refuses() says.
+// The report `why`, as Exchange::refuses() makes it, with the fields that every report has.
 ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64_t sequence,
                     const ErrorRecord& why) noexcept;
 
 // Checks the call and makes it, blocking.
 Status collective(const Member& member, Call& call) noexcept;
 
-// body(), a blocking collective, with its begin and end in the caller's record.
+// Calls body(), a blocking collective, and records its begin and end.
 template <class Body>
 Status recorded(const Member& member, Collective collective, Body&& body) noexcept {
   if (member.recorder == nullptr) return body();
@@ -46,8 +46,8 @@ Status recorded(const Member& member, Collective collective, Body&& body) noexce
   return status;
 }
 
-// Tells the caller's recorder what its member has stated: before it arrives, or (`ahead` 0) when its slot is
-// out, while it would wait anyway.
+// Records what the member has stated, in the caller's recorder. `ahead`: 1 before the member arrives; 0 once
+// its slot is published, when it would only wait.
 inline void record_arrival(const Member& member, const Signature& signature, std::size_t bytes,
                            uint32_t ahead = 1) noexcept {
   if (member.recorder == nullptr) return;

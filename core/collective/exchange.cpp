@@ -28,19 +28,19 @@ struct Exchange::Job : Place {
 
   dist_dtype in_dtype;
   dist_dtype out_dtype;
-  // In a thread's Scratch.
+  // These arrays lie in a thread's Scratch.
   std::size_t num_src = 0;
   std::size_t num_dst = 0;
   const std::byte** src = nullptr;
   std::byte** dst = nullptr;
-  const double* weights = nullptr;  // one a source; NULL: none
-  // Only where some tensor has gaps: the region's shape.
+  const double* weights = nullptr;  // one for each source; NULL: none
+  // The region's shape; it is set only if some tensor has gaps.
   int32_t ndim = 0;
   int64_t shape[DIST_MAX_NDIM];
 
   void add_source(const void* data) noexcept { src[num_src++] = static_cast<const std::byte*>(data); }
   void add_destination(void* data) noexcept { dst[num_dst++] = static_cast<std::byte*>(data); }
-  // Elements from the tensor's first, row-major, of the region's element `at` of row `row`.
+  // The row-major index in the tensor of element `at` in row `row` of the region.
   std::size_t src_at(std::size_t row, std::size_t at) const noexcept {
     return region.src_first + row * region.src_step + at;
   }
@@ -119,7 +119,7 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
                    TaskList::Ranks local) noexcept
     : call_(call), offers_(offers), size_(size), tasks_(call, size, offers, local) {
   const auto members = static_cast<std::size_t>(size);
-  // Whether members say how many contributions they bring, and weights, is the same for all.
+  // Either all members say how many contributions they bring, or none; weights likewise.
   if (call.plain()) {
     sources_ = members;
   } else {
@@ -131,11 +131,12 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
   for (std::size_t p = 0; p < members; ++p) strided_ = strided_ || offers[p]->strided;
   if (call.element_bytes != 0)
     block_units_ = std::max<std::size_t>(1, kBlockUnits * kUnitBytes / tasks_.unit_bytes());
-  // A fused step reduces into a piece of cache.
+  // A fused step reduces into a small buffer that stays in the cache.
   stream_ = !call.in_place && !call.traits().fused && bytes() > stream_bytes(members, cache_bytes);
 }
 
-// The tensors that a task reads and writes, whole. One output that all members share is written once.
+// Collects the addresses of the tensors that a task reads and writes. One output that all members share is
+// written once.
 void Exchange::collect(Job& job) const noexcept {
   const std::size_t t = job.t;
   const bool plain = call_.n == 1 && !strided_;
@@ -155,7 +156,7 @@ void Exchange::collect(Job& job) const noexcept {
   if (shared) job.num_dst = 1;
 }
 
-// Calls use(s, tensor) for the tensors of which collect() gave the addresses.
+// Calls use(s, tensor) for each source tensor whose address collect() gave.
 template <class Use>
 void Exchange::for_sources(const Job& job, Use&& use) const noexcept {
   std::size_t s = 0;
@@ -173,7 +174,7 @@ void Exchange::for_destinations(const Job& job, Use&& use) const noexcept {
   }
 }
 
-// The region's shape, for those who step through it.
+// Sets the region's shape, which is needed to step through it.
 void Exchange::shape_region(Job& job) const noexcept {
   const dist_tensor& like = call_.in != nullptr ? call_.in[job.t] : call_.out[job.t];
   job.ndim = like.ndim;
@@ -193,8 +194,9 @@ void Exchange::run_piece(const TaskList::Cursor& at, std::size_t first, std::siz
              first, count);
 }
 
-// A piece of rank r's output in an all_to_all: what each source has of a first row that is not whole, of whole
-// rows, and of a last one that is not.
+// Does a piece of rank r's output in an all_to_all. The piece may begin and end inside a row. So each
+// source's elements are copied for the incomplete first row, for the whole rows, and for the incomplete last
+// row.
 void Exchange::run_swap(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept {
   const std::size_t t = tasks_.tensor_of(at.task);
   const int r = tasks_.member_of(at.task);
@@ -236,7 +238,7 @@ void Exchange::run_region(const Place& place, std::size_t first, std::size_t cou
     shape_region(job);
     return call_.element_bytes != 0 ? run_rows(job, first, count) : run_strided(job, scratch, first, count);
   }
-  // Bytes by which the pointers have been moved on.
+  // How many bytes the pointers have been advanced by.
   std::size_t src_moved = 0;
   std::size_t dst_moved = 0;
   while (count != 0) {
@@ -255,7 +257,7 @@ void Exchange::run_region(const Place& place, std::size_t first, std::size_t cou
   }
 }
 
-// Where the region begins in a tensor with gaps.
+// The address where the region begins in a tensor with gaps.
 std::byte* Exchange::begin_of(const Job& job, const dist_tensor& tensor, int64_t offset) const noexcept {
   auto* const data = static_cast<std::byte*>(tensor.data);
   if (offset == 0) return data;
@@ -263,15 +265,15 @@ std::byte* Exchange::begin_of(const Job& job, const dist_tensor& tensor, int64_t
          offset * tensor.strides[call_.axis_of(job.t)] * static_cast<int64_t>(dtype_size(tensor.dtype));
 }
 
-// A region with gaps, in pieces that are packed, worked on and unpacked. In place is safe: an element is read
-// by all that need it before it is written.
+// Does a region with gaps in pieces: each is packed, reduced and unpacked. It may be done in place, since all
+// inputs of an element are read before it is written.
 void Exchange::run_strided(const Job& job, Scratch& scratch, std::size_t first,
                            std::size_t count) const noexcept {
   const std::size_t in_size = dtype_size(job.in_dtype);
   const std::size_t out_size = dtype_size(job.out_dtype);
   const std::size_t each = std::max<std::size_t>(1, job.num_src * in_size + job.num_dst * out_size);
-  // Buffers of one element hold it aligned, whatever their neighbours measure. Where not even one of each
-  // tensor fits, elements are worked on where they lie, one by one.
+  // Each buffer is aligned for its elements, whatever the sizes of its neighbours. If there is no room for
+  // one element of each tensor, elements are reduced one by one where they lie.
   const std::size_t room = scratch.left();
   const bool packs = each <= room;
   const std::size_t most = packs ? room / each : 1;
@@ -281,7 +283,7 @@ void Exchange::run_strided(const Job& job, Scratch& scratch, std::size_t first,
     const std::size_t at = first % job.region.run;
     const std::size_t n = std::min({count, job.region.run - at, most});
     std::byte* free = stage;
-    // Where the kernel finds a tensor's elements, in `free` where they have to be packed.
+    // The address at which the kernel finds a tensor's elements. If they must be packed, it is in `free`.
     const auto aim = [&](const dist_tensor& tensor, int64_t offset, std::size_t dense, bool reads) {
       const std::size_t size = dtype_size(tensor.dtype);
       if (is_dense(tensor)) return static_cast<std::byte*>(tensor.data) + dense * size;
@@ -310,8 +312,8 @@ void Exchange::run_strided(const Job& job, Scratch& scratch, std::size_t first,
   }
 }
 
-// The same where elements of the host's operator must stay whole: they do in what lies side by side in all
-// tensors, and may be too large to be packed.
+// The same for elements of the host's operator, which must not be cut and may be too large to be packed. They
+// are whole in each row of elements that lie side by side in all tensors.
 void Exchange::run_rows(const Job& job, std::size_t first, std::size_t count) const noexcept {
   std::size_t row = job.region.run;
   const auto shorten = [&](std::size_t, const dist_tensor& tensor) {
@@ -349,7 +351,8 @@ void Exchange::run_kernel(const Job& job, std::size_t count) const noexcept {
       if (job.num_src == 0) {
         std::memset(job.dst[d], 0, bytes);
       } else if (job.dst[d] != job.src[0]) {
-        // They may overlap: a member whose buffers do says so, perhaps after a peer has begun.
+        // memmove(), since the buffers may overlap: the member that finds this may do so after a peer has
+        // begun.
         std::memmove(job.dst[d], job.src[0], bytes);
       }
     }
@@ -358,13 +361,14 @@ void Exchange::run_kernel(const Job& job, std::size_t count) const noexcept {
   fold({job.in_dtype, job.src, job.num_src, job.weights, job.dst, job.num_dst, count});
 }
 
-// How many outputs stay as they are: an operator of the host has no identity to begin an exclusive scan with.
+// How many outputs are not written: the host's operator has no identity with which an exclusive scan could
+// begin.
 std::size_t Exchange::unwritten(const Job& job) const noexcept {
   const bool exclusive = call_.traits().prefixes && call_.kind == DIST_SCAN_EXCLUSIVE;
   return exclusive && call_.op == DIST_REDUCE_USER && job.destinations.begin == 0 ? 1 : 0;
 }
 
-// From the last member to the first, so that in place no input is overwritten before all have read it.
+// Goes from the last member to the first, so that in place no input is overwritten before it has been read.
 void Exchange::run_scan(const Job& job, std::size_t count) const noexcept {
   const std::size_t own = call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0;
   const auto before = static_cast<std::size_t>(job.destinations.begin) + own;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exchange: the work of one collective on which all members agree, in pieces that any thread may do.
 //
-// What there is to do is a list of tasks (task_list.hpp), a function of sizes alone. Here are the buffers that
-// a task reads and writes, wherever they lie, and what is done to the elements on the way.
+// The work is a list of tasks (task_list.hpp), which depends on sizes alone. This class knows the buffers
+// that a task reads and writes, and what is done to the elements.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,31 @@ namespace dist {
 
 class Exchange {
  public:
-  // Poison is looked at between blocks.
+  // Between blocks, members look whether the group is poisoned.
   static constexpr std::size_t kBlockUnits = (std::size_t{64} << 10) / kUnitBytes;
 
   // `offers[p]` is rank p's; both arguments are used as long as the exchange. Results larger than cache_bytes
   // are stored past the caches.
   Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept
       : Exchange(call, size, offers, cache_bytes, {0, size}) {}
-  // Where members are in other processes: `local` are those of this one, whose outputs it writes. Of the others
-  // an offer has the sizes, and inputs that lie in staging memory; their outputs are not looked at.
+  // For members in several processes: `local` are those of this process, whose outputs it writes. For the
+  // others, an offer has the sizes, and inputs that lie in staging memory; their outputs are not used.
   Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes,
            TaskList::Ranks local) noexcept;
 
   const TaskList& tasks() const noexcept { return tasks_; }
   std::size_t units() const noexcept { return tasks_.units(); }
   std::size_t bytes() const noexcept { return tasks_.units() * tasks_.unit_bytes(); }
-  // Units of one block.
+  // How many units a block has.
   std::size_t block_units() const noexcept { return block_units_; }
-  // Above this size the results, which are not in place, would drive all else out of the cache.
+  // Above this size, results that are not in place would drive everything else out of the cache.
   static constexpr std::size_t stream_bytes(std::size_t members, std::size_t cache_bytes) noexcept {
     return cache_bytes / (2 * members);
   }
 
-  // Whether the members' tensors do not fit together, as far as this concerns rank `member` of `group`; then
-  // `out_why` gets the report, but for what all reports have: refusal(). NULL: just the question.
+  // Whether the members' tensors do not fit together, as far as this concerns rank `member` of `group`. If
+  // so, `out_why` gets the report, without the fields that refusal() adds to all reports. NULL: no report is
+  // wanted.
   bool refuses(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
 
   // Does a range of units, in pieces; ends early where go_on() says no. `cursor` is the caller's, for one range
@@ -61,8 +62,8 @@ class Exchange {
     run(range, cursor, [] { return true; });
   }
 
-  // The reduced elements of a part of tensor t, into a dense buffer. No tensor has gaps. It takes
-  // fold_bytes() of the scratch, for as long as it works.
+  // Writes the reduced elements of a part of tensor t to a dense buffer. No tensor has gaps. It takes
+  // fold_bytes() of the scratch, and gives them back at the end.
   void reduce(std::size_t t, std::size_t first, std::size_t count, std::byte* to,
               Scratch& scratch) const noexcept;
   std::size_t fold_bytes() const noexcept {
@@ -83,7 +84,7 @@ class Exchange {
     dist_dtype dtype;
     const std::byte* const* src;
     std::size_t num_src;
-    const double* weights;  // one a source; NULL: none
+    const double* weights;  // one for each source; NULL: none
     std::byte* const* dst;
     std::size_t num_dst;
     std::size_t count;  // of elements

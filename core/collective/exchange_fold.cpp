@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exchange does to elements that lie side by side: from left to right, into one.
+// How an exchange folds elements that lie side by side, from left to right.
 #include <algorithm>
 #include <cstring>
 
@@ -38,7 +38,7 @@ void Exchange::fold(const Fold& f) const noexcept {
       {f.src, f.dst, f.num_src, f.num_dst, f.count, static_cast<double>(f.num_src), stream_});
 }
 
-// One weight for each source, in their order; NULL where nobody gives some.
+// One weight for each source, in the order of the sources; NULL if the call has no weights.
 const double* Exchange::collect_weights(Scratch& scratch) const noexcept {
   if (!weighted_) return nullptr;
   auto* const weights = scratch.take<double>(sources_);
@@ -54,7 +54,8 @@ const double* Exchange::collect_weights(Scratch& scratch) const noexcept {
 void Exchange::fold_exactly(const Fold& f) const noexcept {
   double divisor = call_.op == DIST_REDUCE_MEAN ? static_cast<double>(f.num_src) : 1;
   if (f.weights != nullptr) {
-    // The weights are added exactly too: their sum must not depend on who brings which.
+    // The weights are added exactly too, so that their sum does not depend on which member brings which
+    // weight.
     Superaccumulator sum;
     std::for_each(f.weights, f.weights + f.num_src, [&](double weight) { sum.add(weight); });
     divisor = sum.round(false);
@@ -62,8 +63,7 @@ void Exchange::fold_exactly(const Fold& f) const noexcept {
   exact_kernel(f.dtype)({f.src, f.dst, f.num_src, f.num_dst, f.count, f.weights, divisor, stream_});
 }
 
-// The host's operator works in place: on a copy, since a destination may be a source that is still to be
-// read.
+// The host's operator works in place. It gets a copy, since a destination may be a source that is read later.
 void Exchange::fold_by_user(const Fold& f) const noexcept {
   alignas(64) std::byte acc[kMostElementBytes];
   const std::size_t size = call_.element_bytes != 0 ? call_.element_bytes : dtype_size(f.dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchange::refuses(): what shows only when all members' tensors are known.
+// Exchange::refuses(): the checks that need the tensors of all members.
 #include <cstdarg>
 #include <cstdio>
 #include <limits>
@@ -9,7 +9,7 @@
 namespace dist {
 namespace {
 
-// What a report has besides its message.
+// The fields of a report besides its message.
 struct Fields {
   MemberName culprit;
   const char* expected;
@@ -32,12 +32,12 @@ struct Fields {
   return true;
 }
 
-// Sizes of empty tensors may be any: their sum stays at the largest.
+// The sum, at most the largest int64_t: sizes of empty tensors may be any.
 int64_t sum(int64_t a, int64_t b) noexcept {
   return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
 }
 
-// A dense tensor's memory; empty for one with gaps, between whose elements others may lie.
+// The memory of a dense tensor. It is empty for a tensor with gaps, as elements of others may lie in these.
 struct Extent {
   const void* data = nullptr;
   std::size_t bytes = 0;
@@ -102,9 +102,10 @@ bool Exchange::pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const
   return false;
 }
 
-// Whether the sizes along the axis add up for every member that has the whole of a tensor. In an all_to_all
-// every member has one that consists of other parts: each looks at its own, so that all of it costs what it
-// weighs, and who finds that its parts do not add up looks at all, so that whoever reports says the same.
+// Whether, for some member that has a whole tensor, the sizes of the parts along the axis do not add up. In
+// an all_to_all every member has a whole of other parts. Each member checks its own, so that the check does
+// not cost every member the work of all. A member whose parts do not add up checks all, so that the report
+// does not depend on who writes it.
 bool Exchange::sizes_differ(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
   const bool swaps = call_.traits().swaps();
   for (std::size_t t = 0; t < call_.n; ++t) {
@@ -145,13 +146,14 @@ bool Exchange::size_differs(const Rendezvous& group, std::size_t t, int rank, in
                 static_cast<long long>(parts));
 }
 
-// Whether a member's own part lies inside the whole, but not where it belongs, behind `before` of lower ranks.
+// Whether a member's own part lies inside the whole, but not in its own place, behind `before` elements of
+// lower ranks.
 bool Exchange::misplaced(int rank, std::size_t t, int64_t before) const noexcept {
   const dist_tensor& in = offers_[rank]->in[t];
   const dist_tensor& out = offers_[rank]->out[t];
   if (!Extent(in, strided_).meets(Extent(out, strided_))) return false;
   const int32_t axis = call_.axis_of(t);
-  // Of a whole that is cut along an inner dimension a dense part is no part, unless it is all of it.
+  // If a whole is cut along an inner dimension, no dense tensor inside it is a part, unless it is all of it.
   for (int32_t i = 0; i < axis; ++i) {
     if (in.shape[i] != 1 && in.shape[axis] != out.shape[axis]) return true;
   }
@@ -160,7 +162,7 @@ bool Exchange::misplaced(int rank, std::size_t t, int64_t before) const noexcept
   return whole + at != (call_.joins() ? in.data : out.data);
 }
 
-// The buffers of a member that brings one dense tensor, by what its slot says.
+// The buffers of a member that brings one dense tensor, as its slot has them.
 Exchange::Buffers Exchange::buffers_of(int rank) const noexcept {
   const Offer& offer = *offers_[rank];
   const dist_dtype dtype = tasks_.dtype_of(0);
@@ -177,7 +179,7 @@ Exchange::Buffers Exchange::buffers_of(int rank) const noexcept {
           offer.out_data == nullptr ? 0 : out_elements * dtype_size(call_.out_dtype(dtype))};
 }
 
-// Whether overlaps() has nothing to say, as far as slots tell: of one dense tensor a member.
+// Whether the slots alone show that no buffers overlap. They do so only where members bring one dense tensor.
 bool Exchange::surely_apart(int member) const noexcept {
   if (call_.n != 1 || !call_.plain() || strided_) return false;
   const Buffers ours = buffers_of(member);
@@ -203,8 +205,7 @@ bool Exchange::surely_apart(int member) const noexcept {
   return true;
 }
 
-// Whether the outputs of one member and any buffer of its local peers overlap in a way that would be tripped
-// over.
+// Whether an output of one member overlaps a buffer of a local peer so that a result would be wrong.
 bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
   const Offer& own = *offers_[member];
   if (own.out == nullptr) return false;
@@ -236,8 +237,8 @@ bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_wh
       if (peer.out != nullptr && !one_for_all) trips = ours.meets(Extent(peer.out[t], strided_));
       for (std::size_t j = 0; peer.in != nullptr && j < peer.contributions && !trips; ++j) {
         const Extent theirs(peer.in[j * call_.n + t], strided_);
-        // Where an input and an output have one address all is well: who writes an element has read it
-        // before. So is a part in its own place in the one output of all.
+        // An input and an output may have the same address: whoever writes an element has read it before. A
+        // part may also lie in its own place in an output that all members share.
         if (!theirs.meets(ours)) continue;
         trips = whole ? call_.traits().prefixes || theirs != ours
                       : !one_for_all || !call_.joins() || misplaced(p, t, begin);

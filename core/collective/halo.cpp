@@ -10,7 +10,8 @@ namespace {
 // Beyond this, sizes and widths could not be added up.
 constexpr int64_t kMostWidth = int64_t{1} << 60;
 
-// The members' tiles as a grid. Its lines are found by walking, since sizes are the members' own.
+// The members' tiles as a grid. Where a tile begins is found by adding up the sizes before it, since each
+// member gives the size of its own tile.
 class Grid {
  public:
   Grid(const Halo& halo, const dist_tensor* const* tiles, int size) noexcept
@@ -24,7 +25,7 @@ class Grid {
   int64_t index(int rank, std::size_t dimension) const noexcept {
     return rank / step(dimension) % halo_.parts[dimension];
   }
-  // Of all tiles that have this index.
+  // The size of all tiles that have this index in this dimension.
   int64_t size_at(std::size_t dimension, int64_t index) const noexcept {
     return tiles_[index * step(dimension)]->shape[dimension];
   }
@@ -35,7 +36,7 @@ class Grid {
   }
   int64_t whole(std::size_t dimension) const noexcept { return begin_at(dimension, halo_.parts[dimension]); }
 
-  // Who differs, if tiles in line are not of one size.
+  // The members that differ, if tiles in line have different sizes.
   Dissent dissent() const noexcept {
     for (int p = 0; p < size_; ++p) {
       for (std::size_t i = 0; i < halo_.parts.size(); ++i) {
@@ -54,7 +55,7 @@ class Grid {
   const int size_;
 };
 
-// What of the whole a member gets in one dimension: [begin, end), beyond its edges too.
+// The range [begin, end) of the whole that a member gets in one dimension. It may go beyond the edges.
 struct Reach {
   int64_t begin;
   int64_t end;
@@ -68,7 +69,7 @@ Reach reach_of(const Grid& grid, const Halo& halo, int me, std::size_t i) noexce
   return {std::max<int64_t>(reach.begin, 0), std::min(reach.end, grid.whole(i))};
 }
 
-// A run of places in the result that come from one tile in one direction, or are zeros.
+// A run of places in the result that are read from one tile in one direction, or are zeros.
 struct Run {
   int64_t count;
   int64_t tile;    // its index in this dimension; -1: zeros

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partition: how the elements of a list of tensors are dealt to the members of a group. Pure arithmetic.
+// How the elements of a list of tensors are divided among the members of a group. Pure arithmetic.
 //
-// A list travels as one: its tensors lie one after another in a space of 64-byte units, each tensor beginning
-// a unit of its own, and a member's part, or a block that whoever has time takes, is a range of units. No
-// byte is copied to make the list one. Where elements of an operator of the host's are larger than those of
-// the tensors, units hold whole ones, and so measure something else.
+// A list is exchanged as a whole: its tensors follow each other in a space of 64-byte units, and each tensor
+// begins a new unit. A member's part is a range of units, and so is a block, which any member may take. No
+// byte is copied for this. Elements of the host's operator are not cut: then a unit holds whole elements, and
+// has another size.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ constexpr std::size_t units_of(std::size_t bytes, std::size_t unit_bytes) noexce
     return units_of(bytes);
   return (bytes + unit_bytes - 1) / unit_bytes;
 }
-// Of elements that are not to be cut: at least one of them, and about as much as other units. 0: any.
+// The size of a unit for elements that must not be cut: at least one element, and about 64 bytes if these are
+// small. `element_bytes` 0: elements may be cut anywhere.
 constexpr std::size_t unit_bytes_for(std::size_t element_bytes) noexcept {
   if (element_bytes == 0) return kUnitBytes;
   return element_bytes * std::max<std::size_t>(1, kUnitBytes / element_bytes);

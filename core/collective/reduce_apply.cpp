@@ -15,11 +15,12 @@
 namespace dist {
 namespace {
 
-// What a thread works on at a time: gradient, parameter and state of a piece stay in the nearest cache.
+// A thread works on pieces of this size, so that a piece's gradients, parameters and states stay in the
+// nearest cache.
 constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
-// The squares of a cell are added by one thread; cells' sums by everyone, in their order.
+// One thread adds the squares of a cell. Every member then adds the cells' sums, in their order.
 constexpr std::size_t kCellBytes = std::size_t{64} << 10;
-// The host's operator, whose elements may be large, has no weights and makes nothing wider.
+// Elements of the host's operator may be large. They have no weights, and their results are not wider.
 static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void*) * DIST_MAX_CONTRIBUTIONS);
 static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
 constexpr int kMaxStates = 16;
@@ -30,11 +31,10 @@ struct Shared {
   double* sums;  // of squares, cell by cell; NULL: no clip
 };
 
-// One member's part in a round: the list of parameters as a space of units, and what is done to a piece of
-// it.
+// What one member does in a round: it goes through cells of the list of parameters, piece by piece.
 class Pass {
  public:
-  // `update`: rank 0's, whose function is called with its user data.
+  // `update` is rank 0's: its function is called, with its user data.
   Pass(const Member& member, const Call& call, const Update& update, const Exchange& exchange,
        const Offer* const* offers) noexcept
       : member_(member), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
@@ -69,7 +69,7 @@ class Pass {
     });
   }
 
-  // Reduces into rank 0's gradients; the squares of each cell go to `sums`.
+  // Reduces into rank 0's gradients, and writes the sum of squares of each cell to `sums`.
   void reduce(Range cells, double* sums) noexcept {
     Scratch scratch;
     for (std::size_t cell = cells.begin; cell < cells.end; ++cell) {
@@ -83,7 +83,7 @@ class Pass {
     }
   }
 
-  // Updates with what reduce() left.
+  // Updates with the gradients that reduce() wrote.
   void update(Range cells, double scale) noexcept {
     for_cells(cells, kPieceBytes, [&](std::size_t t, std::size_t first, std::size_t count) {
       apply(t, first, count, gradient_of_first(t, first), scale);
@@ -91,7 +91,7 @@ class Pass {
   }
 
  private:
-  // How much larger gradients are than what they are reduced from: MEAN of i8 gives f32.
+  // How many times larger a reduced gradient is than its input: MEAN of i8 gives f32.
   std::size_t widening() const noexcept {
     std::size_t most = 1;
     for (std::size_t t = 0; t < call_.n; ++t) {
@@ -105,7 +105,7 @@ class Pass {
     return static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
   }
 
-  // A tensor's copies on all members, from element `first` on: rank 0's, and those that are not the same.
+  // The members' copies of a tensor, from element `first` on: rank 0's, and those at other addresses.
   struct Copies {
     std::size_t count = 0;
     std::byte* at[DIST_MAX_REPLICAS];
@@ -119,7 +119,7 @@ class Pass {
     for (int p = 0; p < member_.group.size(); ++p) copies.add(offers_[p]->out[t], first);
     return copies;
   }
-  // Of no state: none.
+  // The copies of state s; none if the call has no states.
   Copies states(std::size_t s, std::size_t t, std::size_t first) const noexcept {
     Copies copies;
     for (int p = 0; s < update_.num_states && p < member_.group.size(); ++p)
@@ -127,7 +127,7 @@ class Pass {
     return copies;
   }
 
-  // Apart, so that its lists of copies are not on the stack beside what a reduction has there.
+  // Not inlined, so that its lists of copies are not on the stack while a reduction needs the stack.
   [[gnu::noinline]] void apply(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
                                double scale) const noexcept {
     if (update_.kind == DIST_APPLY_SGD) {
@@ -151,7 +151,7 @@ class Pass {
                             update_.learning_rate,
                             update_.momentum,
                             stream_};
-    // Parameters may be shared where velocities are not.
+    // Members may share their parameters, and not their velocities.
     if (!momentum || velocity.count == parameter.count) return sgd(call_.out[t].dtype, args);
     SgdArguments first_only = args;
     first_only.copies = 1;
@@ -161,7 +161,7 @@ class Pass {
     copy_to_others(velocity, bytes);
   }
 
-  // Rank 0's copy is changed, and the others' become like it.
+  // Changes rank 0's copy, and copies the result to the others.
   void apply_callback(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
                       double scale) const noexcept {
     const dist_dtype dtype = call_.out[t].dtype;
@@ -197,7 +197,8 @@ class Pass {
   const Exchange& exchange_;
   TaskList::Cursor cursor_;
   const Offer* const* offers_;
-  // The other members' copies are only written: where they are much larger than the caches, past these.
+  // The other members' copies are written without being read. If they are much larger than the caches, they
+  // are stored past these.
   const bool stream_ = exchange_.bytes() >
                        Exchange::stream_bytes(static_cast<std::size_t>(member_.group.size()),
                                               member_.cache_bytes);
@@ -267,7 +268,7 @@ uint64_t mix_update(uint64_t digest, const Update& update) noexcept {
   return digest;
 }
 
-// The members' tensors do not fit together. Apart, since a report takes room.
+// Refuses tensors that do not fit together. Not inlined, since a report takes room on the stack.
 [[gnu::noinline, gnu::cold]] Status refuse(const Member& member, const Call& call,
                                            const Exchange& exchange) noexcept {
   Group& group = member.group;
@@ -276,8 +277,8 @@ uint64_t mix_update(uint64_t digest, const Update& update) noexcept {
   return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
 }
 
-// One round: states it, meets, and does this member's share: work(pass, sums) gives what is done to a range
-// of cells. `sums`: this member's; work gets rank 0's.
+// One round: states it, meets, and does this member's share. work(pass, sums) returns what is to be done to a
+// range of cells. The argument `sums` is this member's; work() gets rank 0's.
 template <class Work>
 Status meet_unrecorded(const Member& member, Call& call, const Update& update, int phase, double* sums,
                        Work&& work) noexcept {
@@ -319,7 +320,7 @@ Status meet(const Member& member, Call& call, const Update& update, int phase, d
   });
 }
 
-// Before the sizes of the tensors are looked at.
+// Checks the call before anything uses its tensors' sizes.
 Status check_first(const Member& member, Call& call, const Update& update) noexcept {
   Signature scratch;
   DIST_TRY(call.check(member.me, member.group.size(), scratch));
@@ -351,7 +352,7 @@ Status reduce_apply(Memory& memory, const Member& member, Call& call, const Upda
   });
   double norm = 0;
   if (status.ok()) {
-    // Every member adds the cells up, in their order.
+    // Every member adds up the cells' sums, in their order.
     status = meet(member, call, update, 2, sums, [&](Pass& pass, const double* all) {
       double sum = 0;
       for (std::size_t cell = 0; cell < pass.cells(); ++cell) sum += all[cell];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused steps: reduce gradients and update parameters with each block while it is in cache.
 //
-// Without a clip one round does all of it. With a clip two do: the first reduces into rank 0's gradients
-// and adds up squares, a cell of the list at a time, so that the sum depends on nothing but the list; the
-// second scales and updates.
+// Without a clip there is one round. With a clip there are two: the first reduces into rank 0's gradients and
+// adds up their squares, one sum for each cell of the list, so that the total depends on the list alone. The
+// second scales the gradients and updates the parameters.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct Update {
   void* user_data;
 };
 
-// `call`: its input are the gradients, its output the parameters. `out_norm`: NULL, or where the norm goes.
+// The call's inputs are the gradients, its outputs the parameters. *out_norm: the norm; NULL: not wanted.
 Status reduce_apply(Memory& memory, const Member& member, Call& call, const Update& update,
                     double* out_norm) noexcept;
 

@@ -7,18 +7,18 @@
 namespace dist {
 namespace {
 
-// What a member has of the whole: a box of elements, or nothing.
+// The part of the whole that a member has: a box of elements, or nothing.
 struct Box {
-  Box(const Partition& partition, int32_t device) noexcept {
-    // Checked before, so that only a device that there is not could fail.
-    (void)partition.shard(device, {nullptr, begin, size, &elements});
+  Box(const Partition& partition, int32_t logical_device) noexcept {
+    // The partition has been checked, so that this could fail only for a logical device that does not exist.
+    (void)partition.shard(logical_device, {nullptr, begin, size, &elements});
   }
   int64_t begin[DIST_MAX_NDIM] = {};
   int64_t size[DIST_MAX_NDIM] = {};
   int64_t elements = 0;
 };
 
-// What two boxes have in common; 0 elements: nothing.
+// The elements that two boxes have in common, as a box; returns how many these are.
 int64_t meet(const Box& a, const Box& b, std::size_t ndim, int64_t* begin, int64_t* size) noexcept {
   if (a.elements == 0 || b.elements == 0) return 0;
   int64_t elements = 1;
@@ -30,7 +30,8 @@ int64_t meet(const Box& a, const Box& b, std::size_t ndim, int64_t* begin, int64
   return elements;
 }
 
-// Whether a member takes from `from`'s shards of rank `p`: what all have it takes from itself.
+// Whether a member copies from the shard that rank `p` has under `from`. What all members have, it copies
+// from its own shard.
 bool takes_from(const Partition& from, int me, int p) noexcept {
   return from.kind != DIST_PARTITION_REPLICATE || p == me;
 }
@@ -49,7 +50,7 @@ View part_of(const dist_tensor& tensor, const Box& box, const int64_t* begin, co
   return view;
 }
 
-// Copies what the member needs out of each peer's shard.
+// Copies the elements that the member needs from each peer's shard.
 void collect(const Member& member, const Partition& from, const Partition& to, const dist_tensor* const* in,
              const dist_tensor& out) noexcept {
   const std::size_t ndim = to.shape.size();
@@ -66,7 +67,8 @@ void collect(const Member& member, const Partition& from, const Partition& to, c
   }
 }
 
-// A member's tensor is what its partition says; NULL only where that is nothing.
+// Checks that a member's tensor is the shard that the partition gives it; NULL is right only for an empty
+// one.
 Status check_shard(const Partition& partition, int me, const dist_tensor* tensor, const char* what,
                    Status (*check)(const dist_tensor&, const char*, TensorSize*)) noexcept {
   const Box box(partition, me);
@@ -98,8 +100,8 @@ uint64_t mix_partition(uint64_t digest, const Partition& partition) noexcept {
   return digest;
 }
 
-// The dtype of a member that has nothing at all is not known: its peers' slots need not agree with it, so it
-// is looked at when all have come. -1: not known.
+// The dtype of a member's tensors; -1: it has none. So dtypes are not in the signature, and are compared when
+// all members have come.
 int dtype_of(const Brought& brought, int rank) noexcept {
   const dist_tensor* const shard = brought.in[rank] != nullptr ? brought.in[rank] : brought.out[rank];
   return shard == nullptr ? -1 : shard->dtype;
@@ -142,7 +144,7 @@ bool check_members(const Member& member, const Brought& brought, const dist_tens
   return false;
 }
 
-// OK where a tensor under `from` can be had under `to`.
+// OK if a tensor can be resharded from `from` to `to`.
 Status check_reshard(const Partition& from, const Partition& to) noexcept {
   DIST_TRY(from.check());
   DIST_TRY(to.check());
@@ -179,29 +181,29 @@ Status check_and_meet(const Member& member, const Partition& from, const Partiti
       });
 }
 
-// Elements that a device gets from others.
-int64_t elements_to_move(const Partition& from, const Partition& to, int32_t device) noexcept {
-  const Box wanted(to, device);
+// How many elements a logical device gets from others.
+int64_t elements_to_move(const Partition& from, const Partition& to, int32_t logical_device) noexcept {
+  const Box wanted(to, logical_device);
   int64_t begin[DIST_MAX_NDIM];
   int64_t size[DIST_MAX_NDIM];
-  return wanted.elements - meet(wanted, Box(from, device), to.shape.size(), begin, size);
+  return wanted.elements - meet(wanted, Box(from, logical_device), to.shape.size(), begin, size);
 }
 
 }  // namespace
 
-Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t device,
+Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t logical_device,
                      int64_t* out) noexcept {
   DIST_TRY(check_reshard(from, to));
   const auto size = static_cast<int64_t>(dtype_size(dtype));
   if (size == 0) return invalid_argument("dist_reshard_bytes(): %d is no dtype", dtype);
   const int32_t n = from.num_logical_devices;
-  if (device < -1 || device >= n) {
-    return invalid_argument("dist_reshard_bytes(): there is no logical device %d: a replica has %d", device,
-                            n);
+  if (logical_device < -1 || logical_device >= n) {
+    return invalid_argument("dist_reshard_bytes(): there is no logical device %d: a replica has %d",
+                            logical_device, n);
   }
   int64_t bytes = 0;
   for (int32_t d = 0; d < n; ++d) {
-    if (device >= 0 && d != device) continue;
+    if (logical_device >= 0 && d != logical_device) continue;
     int64_t moved = 0;
     if (__builtin_mul_overflow(elements_to_move(from, to, d), size, &moved) ||
         __builtin_add_overflow(bytes, moved, &bytes)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Route: which way a collective goes, as a pure function of what all members know alike.
+// Route: in which way a collective is done. It is a pure function of what is equal for all members.
 //
 //     bytes                     a CPU for every member               oversubscribed
 //     <= most_that_travels()    all_reduce of one tensor: kTravels   kAlone, where all know the bytes before
@@ -7,7 +7,7 @@
 //     <= kStaticBytes           kParts                               kBlocks
 //     above                     kBlocks                              kBlocks
 //
-// An element's fold is the same on all of them, so are the bits.
+// An element is folded in the same order on all routes, so that all give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -18,35 +18,36 @@ namespace dist {
 
 enum class Route {
   kNothing,  // there is nothing to do: members only meet
-  kTravels,  // the bytes travel with the slot: each member reduces everything, into its own output; one phase
+  kTravels,  // the bytes travel with the slot; each member reduces all of them into its own output; one phase
   kAlone,    // the last member to come does the work for all
   kParts,    // each member does an equal part of the work
-  kBlocks    // the same, and who is done takes blocks of the others' parts
+  kBlocks    // the same, and a member that is done takes blocks of the others' parts
 };
 
 struct RouteQuestion {
   int members;
   bool oversubscribed;
-  bool nothing = false;      // no elements, or one member's, which stay what they are
+  bool nothing = false;      // there are no elements, or those of one member, which do not change
   bool can_travel = false;   // one dense tensor that is reduced for all
   bool sized_alike = false;  // all members know `bytes` before they meet
   std::size_t bytes = 0;
 };
 
-// Up to how many bytes each member had better read all of its peers' tensors and reduce by itself, than do
-// its part and wait once more: what it reads then costs less than another way between cores (1 KiB of one
-// peer: 0.17 us against 0.25 us on two cores of a Zen 5). What slots hold they bring in any case.
+// Up to this many bytes it is faster if each member reads all of its peers' tensors and reduces them by
+// itself than if it does its part and waits once more: reading so little costs less than a second wait
+// between cores (1 KiB of one peer: 0.17 us against 0.25 us on two cores of a Zen 5). Bytes that fit in the
+// slot cost nothing more.
 constexpr std::size_t most_that_travels(int members) noexcept {
   const auto peers = static_cast<std::size_t>(members > 1 ? members - 1 : 1);
   const std::size_t beside = EagerPayload::kBytes / peers;
   return beside > Slot::kInlineBytes ? beside : Slot::kInlineBytes;
 }
-// Oversubscribed members wake and sleep; up to this size one of them does the work sooner than all could
-// begin.
+// In an oversubscribed group members must be woken. Up to this size, one of them does the work sooner than
+// all could begin with it.
 inline constexpr std::size_t kAloneBytes = std::size_t{64} << 10;
-// Above, a member that is done with its part takes blocks of others' parts: a late one then has less to do.
-// Parts stay whole ranges, since memory likes to be read in order (2.3 against 3.6 ms for 64 MiB on two cores
-// of a Zen 5).
+// Above this size, a member that is done with its part takes blocks of others' parts, so that a late member
+// has less to do. Each part is one range, since memory is read faster in order (2.3 against 3.6 ms for 64 MiB
+// on two cores of a Zen 5).
 inline constexpr std::size_t kStaticBytes = std::size_t{1} << 20;
 
 constexpr Route route_of(const RouteQuestion& q) noexcept {
@@ -56,7 +57,7 @@ constexpr Route route_of(const RouteQuestion& q) noexcept {
   return q.oversubscribed || q.bytes > kStaticBytes ? Route::kBlocks : Route::kParts;
 }
 
-// The most bytes that go the way of `q.bytes`, from there on.
+// The largest number of bytes, from `q.bytes` on, that takes the same route.
 constexpr std::size_t most_bytes_like(RouteQuestion q) noexcept {
   const Route route = route_of(q);
   for (std::size_t step = std::size_t{1} << 62; step != 0; step /= 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the members of a round share out work that consists of many like items.
+// How the members of a round share work that consists of many items of one kind.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace dist {
 
-// Blocks of all parts, beginning with those of one's own: who is done helps the others. There are as many
-// parts as members can run side by side: where CPUs are oversubscribed, whoever runs goes on where the last
-// one stopped. Parts stay whole ranges, since memory likes to be read in order. The members have armed their
-// tickets.
+// Takes blocks of the member's own part, then of the others' parts, so that a member that is done helps the
+// others. There are as many parts as members can run at the same time. In an oversubscribed group several
+// members share a part, and each continues where the last one stopped. A part is one range, since memory is
+// read faster in order. The members have reset their tickets before.
 template <class Run>
 void share_blocks(const Member& member, std::size_t items, std::size_t block, Run&& run) noexcept {
   Group& group = member.group;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaskList: what a collective consists of, as a function of sizes alone: which region of which tensor goes from
-// which members to which. It looks at no element, so that a member's buffers may be anywhere.
+// TaskList: the tasks of a collective: which region of which tensor goes from which members to which. It
+// depends on sizes alone and reads no element, so that a member's buffers may be anywhere.
 //
 // core/base/collective_traits.hpp says for each collective what its tasks are:
 //
@@ -16,8 +16,8 @@
 //     permute           one for each r              the input of r's source  output r
 //     scan              one                         all inputs               all outputs, each its own prefix
 //
-// Laid end to end, tasks are a space of units (partition.hpp) that members share out. An element's fold knows
-// nothing of that, so the bits do not depend on who does what.
+// Laid end to end, the tasks are a space of units (partition.hpp), which members share. How an element is
+// folded does not depend on its unit, so the bits do not depend on which member does it.
 #pragma once
 
 #include <algorithm>
@@ -32,19 +32,20 @@ namespace dist {
 
 class TaskList {
  public:
-  // Where a walk through the tasks is. Ranges of units that follow each other cost what they cover.
+  // A place in the list of tasks. With it, a range of units that follows the last one is found at once.
   struct Cursor {
     std::size_t task = 0;
     std::size_t unit = 0;  // where the task begins
-    int64_t before = 0;    // along the axis: the parts of lower ranks in the task's tensor
+    int64_t before = 0;    // the sizes along the axis of lower ranks' parts of the task's tensor, added up
   };
   struct Ranks {
     int begin;
     int end;
   };
-  // What of a whole tensor goes from a task's sources to its destinations: runs of `run` elements, one each
-  // src_step or dst_step elements, which begin src_first or dst_first elements behind the tensor's first. A
-  // side that is not cut has its runs one after another.
+  // The part of a tensor that goes from a task's sources to its destinations. It consists of runs of `run`
+  // elements. In a source, the first run begins src_first elements behind the tensor's first element, and
+  // each run begins src_step elements behind the run before it; likewise dst_first and dst_step in a
+  // destination. On a side that is not cut, the runs follow each other without gaps.
   struct Region {
     std::size_t run = 0;
     std::size_t src_step = 0;
@@ -55,44 +56,47 @@ class TaskList {
     int64_t dst_offset = 0;
   };
 
-  // `offers[p]` is rank p's, of which sizes are read, and no element. `local`: the members whose outputs are
-  // written here, which is all of them unless some are in other processes; what only others get is no task
-  // here. Call and offers are used as long as the list.
+  // `offers[p]` is rank p's; its sizes are read, but no element. `local`: the members whose outputs are
+  // written here. These are all members, unless some are in other processes. A region that only those get is
+  // no task here. The call and the offers must live as long as the list.
   TaskList(const Call& call, int size, const Offer* const* offers, Ranks local) noexcept;
 
   std::size_t units() const noexcept { return units_; }
   std::size_t unit_bytes() const noexcept { return unit_bytes_; }
 
   std::size_t tensor_of(std::size_t task) const noexcept { return parts_ == 1 ? task : task / parts_; }
-  // The member that a task is of; 0 where a tensor is one task.
+  // The member that a task belongs to, where a tensor has a task for each member; else 0.
   int member_of(std::size_t task) const noexcept { return parts_ == 1 ? 0 : static_cast<int>(task % parts_); }
   std::size_t elements(std::size_t task) const noexcept;
   std::size_t element_bytes(std::size_t task) const noexcept { return dtype_size(dtype_of(tensor_of(task))); }
   dist_dtype dtype_of(std::size_t t) const noexcept { return like(t).dtype; }
-  // Whose inputs a task reads, and whose outputs it writes: local ones.
+  // sources(): the members whose inputs a task reads. destinations(): the local members whose outputs it
+  // writes.
   Ranks local() const noexcept { return local_; }
   Ranks sources(int member) const noexcept;
   Ranks destinations(int member) const noexcept;
 
-  // Sizes along the axis: of a member's part, of what it has whole, and of what rank p gives to rank r where
-  // every member has both.
+  // Sizes along the axis: of a member's part, of the whole tensor that it has, and, in an all_to_all, of what
+  // rank p gives to rank r.
   int64_t part(int rank, std::size_t t) const noexcept;
   int64_t whole(int rank, std::size_t t) const noexcept;
   int64_t split(int p, int r, std::size_t t) const noexcept {
     return split_begin(p, r + 1, t) - split_begin(p, r, t);
   }
   int64_t split_begin(int p, int r, std::size_t t) const noexcept;
-  // Elements in one step along the axis: of inner dimensions, and of all others.
+  // How many elements one step along the axis has: in the dimensions behind the axis, and in all others.
   std::size_t inner(std::size_t t) const noexcept { return steps(t).inner; }
   std::size_t around(std::size_t t) const noexcept { return steps(t).around; }
 
-  // Of a task that is cut or joined; else it is all of the tensor.
+  // The region of a task whose tensors are cut or joined. Other tasks have all of the tensor.
   Region region(const Cursor& at) const noexcept;
-  // Of an all_to_all's task: what comes from rank p, behind `before` of lower ranks.
+  // The region that comes from rank p in an all_to_all's task, behind `before` steps that come from lower
+  // ranks.
   Region region_from(const Cursor& at, int p, int64_t before) const noexcept;
 
-  // Calls piece(cursor, first_element, count) for what a range of units covers of each task, in pieces of at
-  // most `most_units`. Ends early where piece() gives false. `cursor` is left where the range ends.
+  // Calls piece(cursor, first_element, count) for the elements of each task that a range of units covers, in
+  // pieces of at most `most_units` units. Ends early if piece() returns false. Afterwards `cursor` is at the
+  // range's end.
   template <class Piece>
   void for_pieces(Range range, Cursor& cursor, std::size_t most_units, Piece&& piece) const noexcept {
     if (range.begin < cursor.unit) cursor = Cursor{};
@@ -126,7 +130,7 @@ class TaskList {
   void next(Cursor& cursor, std::size_t units) const noexcept {
     if (cuts_or_joins_) {
       const int member = member_of(cursor.task);
-      // Sizes of empty tensors may be any, and their sum wraps.
+      // The sum may wrap, since sizes of empty tensors may be any.
       cursor.before = static_cast<int64_t>(static_cast<uint64_t>(cursor.before) +
                                            static_cast<uint64_t>(part(member, tensor_of(cursor.task))));
       if (static_cast<std::size_t>(member) + 1 == parts_) cursor.before = 0;
@@ -182,7 +186,8 @@ inline std::size_t TaskList::elements(std::size_t task) const noexcept {
   return static_cast<std::size_t>(along) * around(t);
 }
 
-// Of one tensor, what its slot says: a peer's description would be another way between cores.
+// For one tensor the size is in the slot: to read a peer's dist_tensor, another cache line would have to
+// travel between cores.
 inline int64_t TaskList::part(int rank, std::size_t t) const noexcept {
   const Offer& offer = *offers_[rank];
   if (call_.n == 1) return offer.part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives on tiles have in common: the round, and copies between members.
+// The parts that collectives on tiles share: the round, and copies between members.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +33,14 @@ struct MemoryRange {
   std::size_t bytes = 0;
 };
 
-// A part of one tensor, with strides of its own: 0 repeats an element, below 0 goes backwards.
+// A part of one tensor, with its own strides. A stride of 0 repeats an element; one below 0 goes backwards.
 struct View {
   std::byte* data;
   int64_t shape[DIST_MAX_NDIM];
   int64_t strides[DIST_MAX_NDIM];
 };
 
-// Copies in pieces that are soon done, until go_on() says no.
+// Copies in small pieces, until go_on() returns false.
 template <class GoOn>
 bool copy_view(dist_dtype dtype, int32_t ndim, const View& from, const View& to, GoOn&& go_on) noexcept {
   constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
@@ -64,7 +64,7 @@ bool copy_view(dist_dtype dtype, int32_t ndim, const View& from, const View& to,
     if (row_bytes <= kPieceBytes) {
       copy_elements(source, target);
     } else {
-      // One row alone is long: go on inside it.
+      // One row alone is too long: it is copied in pieces too.
       View inner_from;
       View inner_to;
       inner_from.data = static_cast<std::byte*>(source.data);
@@ -87,14 +87,15 @@ struct NameText {
   char text[32];
 };
 
-// What a signature says of the whole, or of the grid that it is cut into.
+// Writes to a signature the shape of the whole, or of the grid that it is cut into.
 inline void state_shape(std::span<const int64_t> shape, Signature& signature) noexcept {
   signature.ndim = static_cast<int32_t>(shape.size());
   for (std::size_t i = 0; i < shape.size() && i < Signature::kDims; ++i) signature.shape[i] = shape[i];
 }
 
-// Who of the members has(r) is unlike the others, by the rule of all reports: `expected` is like most of
-// them, ties going to the lowest; `received` is the lowest that is not like that one. -1: they are all alike.
+// Which member differs from the others, among those for which has(r) is true. As in all reports, `expected`
+// is a member of the majority, in a tie the lowest; `received` is the lowest that differs from it. -1: all
+// are alike.
 struct Dissent {
   int expected = -1;
   int received = -1;
@@ -117,21 +118,22 @@ Dissent dissent_of(int size, Has&& has, Alike&& alike) noexcept {
   return found.received < 0 ? Dissent{} : found;
 }
 
-// What a member brings to the round. NULL: nothing.
+// What a member brings to the round. A tensor is NULL where it has nothing.
 struct Bringing {
   const dist_tensor* in;
   const dist_tensor* out;
   std::size_t bytes;  // of `out`
 };
 
-// What all have brought, by rank.
+// What all members have brought, by rank.
 struct Brought {
   const dist_tensor* in[DIST_MAX_REPLICAS];
   const dist_tensor* out[DIST_MAX_REPLICAS];
 };
 
-// Meets with the signature that `draft` makes, its digest closed, and does work(brought, why). The work
-// returns false with `why` written where the members must not go on; what all can see, all find alike.
+// Meets with the signature that `draft` fills and this function completes, then calls work(brought, why). If
+// the members must not go on, work() writes `why` and returns false. What all members can see, all find
+// alike.
 template <class Draft, class Work>
 Status meet_on_tiles(const Member& member, const Bringing& bringing, Draft&& draft, Work&& work) noexcept {
   Group& group = member.group;
@@ -164,7 +166,7 @@ Status meet_on_tiles(const Member& member, const Bringing& bringing, Draft&& dra
   return group.finish(me);
 }
 
-// False: `out` lies in the memory of some member's tensor, which peers may still be reading.
+// False: `out` overlaps the input of some member, which peers may still be reading.
 inline bool lies_apart(const Member& member, const dist_tensor& out, const Brought& brought,
                        ErrorRecord* why) noexcept {
   const MemoryRange own(out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on the tiles of one tensor, of which each member has one: halos, and other divisions. Each
-// member copies what it needs out of its peers' tiles.
+// Collectives on one tensor of which each member has a part: halos and resharding. Each member copies the
+// elements that it needs from its peers' parts.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace dist {
 struct Halo {
   std::span<const int64_t> parts;  // into how many tiles the dimension is cut; ranks are row-major
   std::span<const int64_t> low;    // elements before the tile
-  std::span<const int64_t> high;   // and behind it
+  std::span<const int64_t> high;   // elements behind the tile
   std::span<const int32_t> edges;  // DIST_EDGE_...
 };
 
-// out = the tile `in` and what surrounds it in the whole tensor. Tiles may be of any sizes that fit together.
+// Writes to `out` the tile `in` and the elements around it. Tiles may have any sizes that fit together.
 Status halo_exchange(const Member& member, const dist_tensor& in, const Halo& halo,
                      const dist_tensor& out) noexcept;
 
-// out = what the member has of the tensor under `to`, where it has `in` under `from`: of one shape, which is
-// known. NULL where it has nothing.
+// Writes to `out` the member's part of the tensor under `to`; `in` is its part under `from`. Both partitions
+// have the same shape, whose sizes are known. A tensor is NULL where the member has nothing.
 Status reshard(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                const dist_tensor* out) noexcept;
 
-// Bytes that a logical device gets from others in reshard(); -1: all of them together.
-Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t device,
+// How many bytes a logical device gets from others in reshard(); -1: how many all of them get.
+Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t logical_device,
                      int64_t* out) noexcept;
 
 }  // namespace dist

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group's less frequent half: waiting in earnest, trouble, and its report. group.cpp instantiates it for the
-// machine; an explorer for its own atomics.
+// The parts of Group that are needed less often: sleeping, failures, and reports. group.cpp instantiates them
+// for the machine's atomics, tests/model for atomics of its own.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace dist {
 
-// A child that was forked inside a host's function which a round calls has no peers to wait for.
+// For a child that was forked inside a host's function which a round calls: it has no peers to wait for.
 inline Status no_peers() noexcept {
   return failed_precondition(
       "this is a forked child of the strategy's process, and threads do not survive a fork");
@@ -35,7 +35,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
   };
   bool made = make(members_, n);
   if (made && membership.seats != nullptr) made = make(seats_, n);
-  // Not touched here: most groups never use it.
+  // The payloads are not written here: most groups never use them, and then their pages take no memory.
   if (made && !policy.oversubscribed) made = make(eager_, 2 * n);
   if (!made) {
     free_all();
@@ -71,10 +71,11 @@ int BasicGroup<Sync>::rank(int seat) const noexcept {
 template <class Sync>
 void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
   deadline_ = deadline;
-  // acquire, relaxed, release: nobody is inside. Members' fields came with the end of their run, and go with
-  // the start of the next; only cancel() may come at any time, and it reads nothing.
+  // acquire, relaxed and release suffice, as no member is inside. Members' fields became visible to this
+  // thread with the end of the last run, and become visible to members with the start of the next. Only
+  // cancel() may be called at any time, and it reads none of them.
   if (poison_.load(std::memory_order_acquire) != kHealthy) {
-    // Members stopped at different rounds: go on from a number that no slot holds.
+    // Members stopped at different rounds: all continue from a number that no slot holds.
     uint32_t latest = members_[0].round;
     for (int i = 1; i < size_; ++i) {
       if (static_cast<int32_t>(members_[i].round - latest) > 0) latest = members_[i].round;
@@ -87,7 +88,7 @@ void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
     poison_.store(kHealthy, std::memory_order_release);
   }
   first_ = members_[0].round;
-  // relaxed: goes to the members with the start of the run.
+  // relaxed: it becomes visible to the members with the start of the run.
   run_.store(run_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
@@ -109,10 +110,10 @@ void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
 
 template <class Sync>
 bool BasicGroup<Sync>::count_in() noexcept {
-  // acq_rel: the last to come sees all slots, since each addition carries on those before it.
+  // acq_rel: each addition is ordered after those before it, so that the last member to come sees all slots.
   const uint32_t before = arrived_.fetch_add(1, std::memory_order_acq_rel);
   if (before + 1 != static_cast<uint32_t>(size_)) return false;
-  // relaxed: nobody comes to the next round before this one is released, and that store comes later.
+  // relaxed: nobody comes to the next round before `released_` is published, which is later.
   arrived_.store(0, std::memory_order_relaxed);
   return true;
 }
@@ -122,7 +123,7 @@ Status BasicGroup<Sync>::check_slots(int me) noexcept {
   return disagreement(me) ? disagree(me) : kOk;
 }
 
-// Whether a peer has come to this round for something else.
+// Whether a peer has come to this round with another digest.
 template <class Sync>
 bool BasicGroup<Sync>::disagreement(int me) const noexcept {
   const uint32_t round = members_[me].round;
@@ -147,7 +148,7 @@ Status BasicGroup<Sync>::await_slot(int me, int peer, int64_t timeout_ns) noexce
 
 template <class Sync>
 Status BasicGroup<Sync>::await_release(int me, int64_t timeout_ns) noexcept {
-  // The last to come compares all slots; before it sleeps, each member does.
+  // The last member to come compares all slots, and so does each member before it sleeps.
   int64_t waited_ns = 0;
   const Wake wake = wait(me, -1, released_, timeout_ns, &waited_ns);
   return woken(me, wake, waited_ns);
@@ -166,28 +167,32 @@ Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
   return kOk;
 }
 
-// Waits until `word` holds this round. `peer`: whose slot it is; -1: everybody's.
+// Waits until `word` holds the number of this round. `peer`: the member whose slot `word` is in; -1: it is
+// `released_`.
 template <class Sync>
 typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& word, int64_t timeout_ns,
                                                        int64_t* out_waited_ns) noexcept {
   const uint32_t round = members_[me].round;
-  // seq_cst: the looks of the races "sleep" and "wake"; the acquire in them brings the slot, or all slots.
+  // seq_cst: these are the looks of the races "sleep" and "wake". They are acquire loads too, which make the
+  // slot, or all slots, visible.
   const auto ready = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
   const auto over = [&] { return ready() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
 
-  // The deadline is the round's: waiting for several peers one after another does not prolong it.
+  // The deadline counts from the member's first wait of the round, so that waiting for several peers one
+  // after another does not prolong it.
   int64_t& start = members_[me].arrived_ns;
   if (start == kNotYet) start = host_.now_ns();
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
   int64_t next_log = kFirstLogNs;
   keep_apart_from(me, peer);
   if (!spin_until<Sync>(policy_, over, peer >= 0 && same_cpu(me, peer))) {
-    // Replicas that wait for each other in several groups would do so until the deadline.
+    // Without the wait graph, replicas that wait for each other in several groups would wait until the
+    // deadline.
     const OneWait here(*this, me, round);
     const BlockedHere blocked(wait_graph_, seat(me), here);
     for (;;) {
       if (memory_.forked()) return Wake::kForked;
-      // A member that came meanwhile, or left, may have missed this one's slot on its way.
+      // A member that came or left meanwhile may not have seen this member's slot.
       if (disagreement(me)) return Wake::kDisagreement;
       const int64_t now = host_.now_ns();
       *out_waited_ns = now - start;
@@ -195,23 +200,24 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       if (timeout_ns > 0 && *out_waited_ns >= timeout_ns) return Wake::kDeadline;
       if (*out_waited_ns >= next_log) {
         log_waiting(me, peer, *out_waited_ns);
-        // The process may have been stopped for long: the next slot is always ahead.
+        // The process may have been stopped for a long time: the next log line must lie ahead.
         while (next_log <= *out_waited_ns) next_log *= 2;
       }
       int64_t slice = next_log - *out_waited_ns;
       if (timeout_ns > 0) slice = std::min(slice, timeout_ns - *out_waited_ns);
       if (deadline_.at_ns != 0) slice = std::min(slice, deadline_.at_ns - now);
-      // acquire keeps this before the looks in over(): a later change of the word ends the sleep.
+      // acquire keeps this load before the looks in over(), so that a later change of the word ends the
+      // sleep.
       const uint32_t seen = word.value.load(std::memory_order_acquire);
       if (over()) break;
-      // seq_cst: the race "asleep"; release on the way out suffices, as for Word's sleepers.
+      // seq_cst: the race "asleep". For the subtraction release suffices, as for Word's sleepers.
       asleep_.fetch_add(1, std::memory_order_seq_cst);
       word.sleep(seen, host_.slice_ns(slice), policy_, [&] { return over() || disagreement(me); });
       asleep_.fetch_sub(1, std::memory_order_release);
       if (over()) break;
     }
   }
-  // Who has come is in time, even if the group was poisoned meanwhile by another's deadline.
+  // A peer that has come is in time, even if another member's deadline has poisoned the group meanwhile.
   return ready() ? Wake::kReady : Wake::kPoisoned;
 }
 
@@ -221,7 +227,7 @@ void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const no
   const Signature& signature = members_[me].signatures[round & 1];
   for (int i = 0; peer < 0 && i < size_; ++i) {
     const Slot& theirs = members_[i].slots[round & 1];
-    // acquire costs nothing here; the number alone is looked at.
+    // acquire costs nothing here; only the number is used.
     if (theirs.round.value.load(std::memory_order_acquire) != round) peer = i;
   }
   host_.log(DIST_LOG_WARNING, "%s %d is still waiting for %s %d in %s #%lld%s%s after %lld s", naming_.word(),
@@ -231,8 +237,8 @@ void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const no
             static_cast<long long>(waited_ns / 1'000'000'000));
 }
 
-// Somebody came for something else. The report names the culprit, so wait a little for the slots that decide
-// it.
+// A member came for something else. The report names the culprit, so this waits a little for the slots that
+// decide who it is.
 template <class Sync>
 Status BasicGroup<Sync>::disagree(int me) noexcept {
   const uint32_t round = members_[me].round;
@@ -240,7 +246,7 @@ Status BasicGroup<Sync>::disagree(int me) noexcept {
   const ErrorRecord* failures[DIST_MAX_REPLICAS];
   const int64_t start = Sync::now_ns();
   for (;;) {
-    // acquire: give_up() looks again; this look only ends the loop.
+    // acquire suffices: this look only ends the loop, and give_up() looks again.
     if (poison_.load(std::memory_order_acquire) != kHealthy) return give_up(me);
     gather(round, signatures, failures);
     Evidence evidence;
@@ -252,14 +258,15 @@ Status BasicGroup<Sync>::disagree(int me) noexcept {
   return poison(me, Trouble::kDisagreement, 0);
 }
 
-// Slots of members that have arrived at `round`; they stay as they are until this member goes on.
+// The signatures of the members that have arrived at `round`, and the failures of those that left with one.
+// They do not change until this member goes on.
 template <class Sync>
 void BasicGroup<Sync>::gather(uint32_t round, const Signature** signatures,
                               const ErrorRecord** failures) const noexcept {
   for (int i = 0; i < size_; ++i) {
     const MemberState& member = members_[i];
     const Slot& slot = member.slots[round & 1];
-    // acquire: for publish()'s release, which the signature and the failure went before.
+    // acquire: pairs with the release in publish(); the signature and the failure were written before that.
     const bool here = slot.round.value.load(std::memory_order_acquire) == round;
     if (here) Sync::reading(member.signatures[round & 1]);
     signatures[i] = here ? &member.signatures[round & 1] : nullptr;
@@ -293,15 +300,15 @@ template <class Sync>
 void BasicGroup<Sync>::post(const ErrorRecord& report) noexcept {
   report_ = report;
   Sync::writing(report_);
-  // seq_cst: the races "touch" and "wake"; its release publishes the report.
+  // seq_cst: the races "touch" and "wake". As a release store it publishes the report.
   poison_.store(kReported, std::memory_order_seq_cst);
   wake_all();
 }
 
 template <class Sync>
 bool BasicGroup<Sync>::claim() noexcept {
-  // Here and below, seq_cst: who takes the report upon itself ends the rounds in the same step, in one
-  // order with the looks of those who enter and of those who go to sleep.
+  // seq_cst, here and below: whoever takes the report upon itself ends the rounds in the same step. That step
+  // is in one total order with the looks of members that enter and of members that go to sleep.
   uint32_t healthy = kHealthy;
   return poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst);
 }
@@ -317,15 +324,17 @@ Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noex
   return give_up(me);
 }
 
-// Until the report is there. Where cancel() ended the rounds, the first to come writes it, by explain().
+// Waits until there is a report. If cancel() ended the rounds, the first member to come writes the report, by
+// explain(). False: this is a forked child, in which nobody would write it.
 template <class Sync>
 template <class Explain>
 bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
   for (;;) {
-    // seq_cst: before give_up()'s looks at `entered`, the race "touch"; its acquire brings the report.
+    // seq_cst: this comes before give_up()'s looks at `entered` (the race "touch"). As an acquire load it
+    // makes the report visible.
     uint32_t seen = poison_.load(std::memory_order_seq_cst);
     if (seen == kReported) return true;
-    // cancel() with a reason holds the report until it has copied that.
+    // While cancel() copies its reason, poison_ is kReporting, so that nobody writes the report before that.
     if (seen == kCancelled && poison_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
       explain();
     } else {
@@ -335,8 +344,8 @@ bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
   }
 }
 
-// Leaves a round of a poisoned group: complete the report, let go of peers' buffers, wait until they let go
-// of this member's.
+// Leaves a round of a poisoned group: waits for the report (or writes it), says that this member no longer
+// touches peers' buffers, and waits until no peer touches this member's.
 template <class Sync>
 Status BasicGroup<Sync>::give_up(int me) noexcept {
   const uint32_t round = members_[me].round;
@@ -354,7 +363,7 @@ Status BasicGroup<Sync>::give_up(int me) noexcept {
   return fail(report_);
 }
 
-// The group was poisoned before this member came to its next round: it has published nothing.
+// For a member that comes to its next round when the group is already poisoned: it has published nothing.
 template <class Sync>
 Status BasicGroup<Sync>::turned_away() noexcept {
   const bool there = await_report([&] {
@@ -368,12 +377,13 @@ Status BasicGroup<Sync>::turned_away() noexcept {
   return fail(report_);
 }
 
-// Wakes all that wait for an arrival. A sleeper that has said so but not gone to sleep yet would miss one
-// wake-up: repeat until none is left.
+// Wakes all that wait for an arrival. A thread that has counted itself as a sleeper, but does not sleep yet,
+// would miss a single wake-up. So this is repeated until no sleeper is left.
 template <class Sync>
 void BasicGroup<Sync>::wake_all() noexcept {
   const auto drain = [](Word& word) {
-    // seq_cst: the race "wake", after the change of poison_. Who adds itself later sees that change.
+    // seq_cst: the race "wake"; this look comes after the change of poison_. A thread that counts itself as a
+    // sleeper later sees that change.
     while (word.sleepers.load(std::memory_order_seq_cst) != 0) {
       Sync::unpark_all(word.value);
       Sync::yield();
@@ -396,7 +406,7 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
   keep_apart_from(me, peer);
   while (!spin_until<Sync>(policy_, ready, same_cpu(me, peer))) {
     if (memory_.forked()) return;
-    // acquire keeps this before ready()'s look, as in wait().
+    // acquire keeps this load before ready()'s look, as in wait().
     const uint32_t seen = other.done.value.load(std::memory_order_acquire);
     if (ready()) return;
     other.done.sleep(seen, -1, policy_, ready);
@@ -411,8 +421,8 @@ Status BasicGroup<Sync>::finish(int me) noexcept {
     if (peer == me) continue;
     if (!soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
   }
-  // Who gave up had seen the poison before it published `done`, with release: whoever saw that sees the
-  // poison.
+  // A member that gave up saw the poison before it published `done`, with release. So a member that has seen
+  // this `done` sees the poison too.
   return poisoned() ? give_up(me) : kOk;
 }
 
@@ -429,13 +439,13 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
   outgoing_signature(me) = member.departure;
   publish(me);
   if (policy_.oversubscribed) count_in();
-  // Who spins compares slots again before it sleeps, and sees this one; who sleeps must be told. seq_cst: the
-  // race "asleep", where the slot has been stored in publish().
+  // A member that spins compares slots again before it sleeps, and then sees this one. A member that sleeps
+  // must be woken. seq_cst: the race "asleep"; publish() has stored the slot.
   if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) return;
   if (claim()) write_report(member.round, Trouble::kDisagreement, 0);
 }
 
-// For those who wait for work of which this member has not been part; ordered as in Word.
+// For threads that wait for work in which this member has not taken part. The order is as in Word.
 template <class Sync>
 void BasicGroup<Sync>::mark_left(int me) noexcept {
   const uint32_t run = run_.load(std::memory_order_relaxed);
@@ -477,7 +487,7 @@ void BasicGroup<Sync>::cancel() noexcept {
   if (poison_.compare_exchange_strong(healthy, kCancelled, std::memory_order_seq_cst)) wake_all();
 }
 
-// Its two steps must not have the begin of a run between them.
+// No run may begin between its two stores to poison_.
 template <class Sync>
 void BasicGroup<Sync>::cancel(const char* reason) noexcept {
   if (!claim()) return;

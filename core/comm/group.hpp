@@ -3,12 +3,13 @@
 //
 // Each collective is a round, numbered 1, 2, ... On arrival a member publishes its slot: the round's
 // number, the digest of what it came for, and its buffers (or, where they are small, their bytes). It then
-// waits for every peer's slot and compares digests. A member that leaves the run publishes a slot too, so
-// that leaving is one more way to disagree.
+// waits for every peer's slot and compares digests. A member that leaves the run publishes a slot too. Its
+// digest is that of no collective, so that its peers see a disagreement.
 //
-// Slots are used alternately by the round's parity. A member that writes its slot of round s + 2 has seen
-// all arrive at s + 1, and who arrived there no longer reads slots of s: two are enough. A member that gave
-// up at s + 1 has not seen that, so it writes no slot any more: open().
+// A member has two slots, and uses them alternately, by the round's parity. Two are enough: before it writes
+// its slot of round s + 2, it has seen all members arrive at s + 1, and a member that has arrived there no
+// longer reads slots of s. A member that gave up at s + 1 has not seen that. It writes no slot any more:
+// open() refuses.
 //
 // Where peers touch each other's buffers:
 //
@@ -18,13 +19,14 @@
 //     ...        kernels; poisoned() is looked at between blocks
 //     finish()   all are done with all buffers                    (waits for peers in kernels only)
 //
-// Trouble of any kind poisons the group until the next run: one member writes the report, all return it. Who
-// gives up says so (poison), then waits until no peer that entered is still at work: enter() and give-up each
-// make their own store visible before they look at the other's, so one of the two sees the other.
+// Any failure poisons the group until the next run: one member writes the report, and all return it. A member
+// that gives up first poisons the group, then waits until no peer that entered is still at work. enter() and
+// give_up() each make their own store visible before they look at the other's store, so at least one of the
+// two sees the other.
 //
-// Two ways to wait. With a CPU for every member, each waits for each peer's slot: one cache line travels one
-// way. Oversubscribed, that would cost R wake-ups for each member: there members count themselves in, and the
-// last one wakes all, or does the whole work alone first.
+// There are two ways to wait. If there is a CPU for every member, each member waits for each peer's slot: one
+// cache line travels one way. In an oversubscribed group that would cost R wake-ups for each member. There,
+// members count themselves in, and the last one wakes all. It may do the whole work alone before that.
 //
 // Memory orders. Plain data travels with a release store and an acquire load of one word:
 //
@@ -33,9 +35,9 @@
 //     released  `released_`: all slots, and what the last member did alone
 //     report    `poison_` when it becomes kReported: the report
 //
-// Four races have the form "each stores, then looks at what the other stores", and one of the two must see
-// the other. Stores and looks are seq_cst; or, where the policy is asymmetric, the frequent side is in
-// program order only, and the rare side lets rare_barrier() pass between its store and its look:
+// In four places two threads race: each stores, then looks at what the other stores, and at least one of the
+// two must see the other's store. Stores and looks are seq_cst. Where the policy is asymmetric, the frequent
+// side is in program order only, and the rare side calls rare_barrier() between its store and its look:
 //
 //     sleep     publish(): word | sleepers                      sleep(): sleepers | word          (word.hpp)
 //     touch     enter(): entered | poison_                      give_up(): poison_ | entered
@@ -65,16 +67,16 @@ namespace dist {
 // Which replicas a group has.
 struct Membership {
   int32_t number = 0;               // of the group in its strategy; 0: all replicas
-  const int32_t* seats = nullptr;   // its members' ranks among all, in order; NULL: it has all
+  const int32_t* seats = nullptr;   // its members' seats, ascending; NULL: it has all replicas
   WaitGraph* wait_graph = nullptr;  // of the strategy; NULL: nobody looks for cycles
-  Naming naming;                    // of all
-  Counted* keeper = nullptr;  // what the group lies in, and works hold with it; NULL: nothing that is counted
+  Naming naming;                    // of all seats
+  Counted* keeper = nullptr;        // the object that owns the group, which works retain; NULL: none
 };
 
 // When a run is to be over.
 struct RunDeadline {
   int64_t at_ns = 0;     // of the host's clock; 0: never
-  int64_t given_ns = 0;  // the time that it has in all, for reports; 0: they do not say
+  int64_t given_ns = 0;  // how long the run may take, for reports; 0: reports do not say
 };
 
 template <class Sync>
@@ -94,11 +96,11 @@ class BasicGroup final : public Rendezvous {
   int32_t number() const noexcept override { return number_; }
   int seat(int rank) const noexcept override { return seats_ == nullptr ? rank : seats_[rank]; }
   Naming naming() const noexcept override { return naming_; }
-  // The rank of one of all; -1: no member.
+  // The rank of the member with this seat; -1: it is not a member.
   int rank(int seat) const noexcept;
   bool oversubscribed() const noexcept { return policy_.oversubscribed; }
   const WaitPolicy& policy() const noexcept { return policy_; }
-  // How many of the members can run side by side.
+  // How many of the members can run at the same time.
   int lanes() const noexcept { return policy_.lanes; }
 
   // Before a run, with no member inside: a clean group.
@@ -106,11 +108,12 @@ class BasicGroup final : public Rendezvous {
 
   // ---- A member's side of its next round ----
 
-  // Before the slot is written; the report where the group is poisoned, or the run's deadline over: members
-  // that never wait in earnest would not see that.
+  // Called before the slot is written. Fails with the report if the group is poisoned or the run's deadline
+  // is over. Members that never sleep would not see the deadline anywhere else.
   Status open() noexcept { return poisoned() || deadline_.at_ns != 0 ? check_run() : kOk; }
 
-  // The signature and the slot to fill for it. outgoing_signature() holds an earlier one's rest.
+  // The signature and the slot to fill for the next round. draft() clears the signature; in
+  // outgoing_signature() the fields of an earlier round are still there.
   Signature& draft(int me) noexcept { return outgoing_signature(me) = Signature{}; }
   Signature& outgoing_signature(int me) noexcept {
     MemberState& member = members_[me];
@@ -125,8 +128,8 @@ class BasicGroup final : public Rendezvous {
     return slot;
   }
 
-  // Where `size` bytes go that peers read from the slot, or from beside it: at most EagerPayload::kBytes, and
-  // none beside it where the group is oversubscribed.
+  // Where to write `size` bytes for the peers: in the slot, or in the eager payload where the slot is too
+  // short. `size` is at most EagerPayload::kBytes. An oversubscribed group has no eager payloads.
   std::byte* outgoing_bytes(int me, std::size_t size) noexcept {
     MemberState& member = members_[me];
     const uint32_t parity = (member.round + 1) & 1;
@@ -136,9 +139,9 @@ class BasicGroup final : public Rendezvous {
     return eager.bytes;
   }
 
-  // Publishes the slot and waits until all have come with equal signatures. timeout_ns: 0 the group's, < 0
-  // none. `published()`: what else the member has to do, before it waits. `about_to_look(peer)`: what it does
-  // before each of its first looks for that peer, where every member has a CPU.
+  // Publishes the slot and waits until all have come with equal signatures. timeout_ns: 0: the group's; < 0:
+  // none. published() is called after the slot is visible, before the member waits. If every member has a
+  // CPU, about_to_look(peer) is called before each of the first looks for that peer.
   template <class Published, class Look>
   Status arrive(int me, int64_t timeout_ns, Published&& published, Look&& about_to_look) noexcept {
     if (poisoned()) return turned_away();
@@ -158,8 +161,8 @@ class BasicGroup final : public Rendezvous {
     return arrive(me, timeout_ns, [] {});
   }
 
-  // For an oversubscribed group, instead of arrive(), enter(), work, finish(): the last member to come does
-  // `work` for all. It returns NULL, or why they must not go on.
+  // For an oversubscribed group, instead of arrive(), enter(), work and finish(): the last member to come
+  // does the work of all. `work` returns NULL, or the reason why the members must not go on.
   template <class Work>
   Status arrive_and_work_alone(int me, int64_t timeout_ns, Work&& work) noexcept {
     if (poisoned()) return turned_away();
@@ -173,7 +176,7 @@ class BasicGroup final : public Rendezvous {
     return kOk;
   }
 
-  // A peer's slot, or one's own, of the round that the member is in.
+  // The slot of a peer, or of the member itself, for the round that the member is in.
   const Slot& slot(int me, int peer) const noexcept {
     const Slot& slot = members_[peer].slots[members_[me].round & 1];
     Sync::reading(slot);
@@ -186,9 +189,10 @@ class BasicGroup final : public Rendezvous {
     return eager.bytes;
   }
 
-  // Before each look for a peer: has the cache lines of its bytes brought beside that of its number. Where it
-  // has come they then arrive together instead of one after another; many would hinder each other. (Inline,
-  // as GCC drops calls of functions that only prefetch.)
+  // Called before each look for a peer: prefetches the cache lines of its bytes. If the peer has come, these
+  // lines then arrive together with the line of its round's number, instead of one after another. More than
+  // kMost bytes are not prefetched, as that many lines would slow each other down. (Inline, as GCC drops
+  // calls of functions that only prefetch.)
   [[gnu::always_inline]] void fetch_bytes(int me, int peer, std::size_t size) const noexcept {
     constexpr std::size_t kMost = 512;
     if (size > kMost) return;
@@ -200,13 +204,13 @@ class BasicGroup final : public Rendezvous {
     for (std::size_t at = 0; at < size; at += kCacheLine) Sync::prefetch(eager.bytes + at);
   }
 
-  // False: someone has given up; buffers of peers must not be touched. finish() follows in either case.
+  // False: a member has given up, and buffers of peers must not be touched. finish() follows in either case.
   bool enter(int me) noexcept {
     MemberState& member = members_[me];
     // The race "touch". A peer that gives up has seen poison_ changed; if it then sees no `entered`, this
     // look comes later and sees poison_ changed as well.
     if (policy_.asymmetric) {
-      // relaxed: hands nothing over; the order comes from give_up()'s rare_barrier().
+      // relaxed: this store publishes no other data; the order comes from give_up()'s rare_barrier().
       member.entered.store(member.round, std::memory_order_relaxed);
       Sync::compiler_barrier();
     } else {
@@ -217,28 +221,28 @@ class BasicGroup final : public Rendezvous {
 
   // Says that this member is done and waits until all are.
   Status finish(int me) noexcept;
-  // The same without waiting for the others, where nobody else touches this member's buffers.
+  // The same without waiting for the others, for rounds in which nobody else touches this member's buffers.
   void finish_without_waiting(int me) noexcept { members_[me].done.publish(members_[me].round, policy_); }
   // Waits until one peer has said that it is done.
   void await_done(int me, int peer) noexcept;
 
-  // acquire: with kReported comes the report; with the others nothing but themselves.
+  // acquire: with kReported the report becomes visible.
   bool poisoned() const noexcept { return poison_.load(std::memory_order_acquire) != kHealthy; }
 
-  // Blocks 0, 1, 2, ... of one part of the work, which any member may take. Part k is armed by member k,
-  // before it arrives.
+  // A ticket is the number of a block of one part. Any member may take the next one. Member k resets those of
+  // part k before it arrives.
   void arm_tickets(int me) noexcept {
     MemberState& member = members_[me];
-    // relaxed: publishing the slot orders it before peers' tickets, and all saw their last one in the round
-    // before the last.
+    // relaxed: the slot that is published next orders this store before tickets that peers take. Peers took
+    // the last of the old tickets two rounds ago.
     member.tickets[(member.round + 1) & 1].next.store(0, std::memory_order_relaxed);
   }
   std::size_t take_ticket(int me, int part) noexcept {
-    // relaxed: each number goes to one member, and orders nothing: what it stands for came with the slots.
+    // relaxed: each number goes to one member, and publishes no data: the blocks' data came with the slots.
     return members_[part].tickets[members_[me].round & 1].next.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // All have come and agree, but this member sees that they must not go on: `why` becomes everyone's report.
+  // All have come and agree, but this member sees that they must not go on: all get `why` as their report.
   Status refuse(int me, const ErrorRecord& why) noexcept {
     condemn(why);
     return give_up(me);
@@ -246,23 +250,24 @@ class BasicGroup final : public Rendezvous {
 
   // The member's thread is the library's own, and may be moved between CPUs.
   void set_movable(int me) noexcept { members_[me].movable = true; }
-  // The member shares a CPU with one that it waits for, which is on `cpu`, though there is a CPU for each: it
-  // moves. The system's balancer would see to it, but takes milliseconds; in a virtual machine, where an idle
-  // CPU can look taken, a woken thread often lands beside its waker.
+  // Moves the member to another CPU if it is on `cpu`, as is a member that it waits for, though there is a
+  // CPU for each. The system's balancer would do so too, but takes milliseconds. In a virtual machine an idle
+  // CPU can look busy, so that a woken thread is often placed on its waker's CPU.
   void keep_apart(int me, int cpu) noexcept;
 
-  // The member has left its function; `failure` says why where `returned` is not OK. Peers that wait for it,
-  // or will, get a report at once.
+  // The member has left its function; if `returned` is not OK, `failure` says why. Peers that wait for the
+  // member, now or later, get a report at once.
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept;
 
-  // Any thread: ends the run's rounds with this report, unless it has one already.
+  // Any thread: ends the run's rounds with this report, unless they have been ended already.
   void condemn(const ErrorRecord& why) noexcept;
-  // condemn() in two steps, so that several groups can be ended at once: the first one ends the rounds, and
-  // says whether it is the caller's to give the report.
+  // condemn() in two steps, so that several groups can be ended at once. claim() ends the rounds, and returns
+  // whether the caller has to give the report, by post().
   bool claim() noexcept override;
   void post(const ErrorRecord& report) noexcept override;
 
-  // Any thread: ends the run's rounds. With a reason, which every report gives, only while the run lasts.
+  // Any thread: ends the run's rounds. Every report gives the reason, if there is one. With a reason it may
+  // be called only while the run lasts.
   void cancel() noexcept;
   void cancel(const char* reason) noexcept;
   // Why cancel() ended them; NULL: for no reason, or not yet.
@@ -272,14 +277,15 @@ class BasicGroup final : public Rendezvous {
 
   // ---- For work that goes on while members do something else (core/async/channel.hpp) ----
 
-  // Counts what has happened to such work; who waits for some sleeps on it. Trouble wakes it too.
+  // Counts what has happened to such work; threads that wait for some of it sleep on this word. They are
+  // woken when the group is poisoned, too.
   Word& progress() noexcept { return progress_; }
-  // From now on a member that leaves wakes those who wait for progress.
+  // From now on, a member that leaves wakes the threads that wait for progress.
   void watch_departures() noexcept { watched_.store(true, std::memory_order_relaxed); }
   bool has_left(int rank) const noexcept {
     return members_[rank].left.load(std::memory_order_acquire) == run_.load(std::memory_order_relaxed);
   }
-  // What a member that has left says with that, and why where it is a failure.
+  // The signature of a member that has left. *out_failure: why it failed; NULL if it did not.
   const Signature& departed(int rank, const ErrorRecord** out_failure) const noexcept {
     const MemberState& member = members_[rank];
     *out_failure = member.departure.returned == DIST_OK ? nullptr : &member.failure;
@@ -288,7 +294,7 @@ class BasicGroup final : public Rendezvous {
   const int32_t* seats() const noexcept { return seats_; }
   // Runs that have ended in trouble.
   uint32_t failures() const noexcept { return failures_; }
-  // Works that refer to this group: it must outlive them.
+  // A work that refers to this group holds it: the group must outlive the work.
   void hold() noexcept {
     if (keeper_ != nullptr) keeper_->retain();
     holders_.fetch_add(1, std::memory_order_relaxed);
@@ -299,7 +305,7 @@ class BasicGroup final : public Rendezvous {
     if (keeper != nullptr) keeper->release();
   }
   bool held() const noexcept { return holders_.load(std::memory_order_acquire) != 0; }
-  // Where cancel() has ended the run's rounds and nobody has said of what yet: what `report()` gives.
+  // If cancel() has ended the run's rounds and there is no report yet, posts the one that `report()` makes.
   template <class Report>
   void explain_cancel(Report&& report) noexcept {
     uint32_t cancelled = kCancelled;
@@ -308,18 +314,18 @@ class BasicGroup final : public Rendezvous {
   }
   // The report, once the group is poisoned.
   Status failure() noexcept { return turned_away(); }
-  // Over which deadline a wait that began at `start_ns` has gone by now: kNone, kDeadline or kRunDeadline.
-  // `timeout_ns`: 0 for the group's own.
+  // Which deadline is over for a wait that began at `start_ns`: kNone, kDeadline or kRunDeadline.
+  // `timeout_ns`: 0: the group's.
   Trouble overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
   const RunDeadline& deadline() const noexcept { return deadline_; }
   bool past_deadline() const noexcept { return deadline_.at_ns != 0 && host_.now_ns() >= deadline_.at_ns; }
-  // What has ended the run; its deadline does now, where it is over.
+  // Fails with the report if something has ended the run. If its deadline is over, this call ends it.
   Status check_run() noexcept;
   const Host& host() const noexcept { return host_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   WaitGraph* wait_graph() const noexcept { return wait_graph_; }
 
-  // The report, where the group is poisoned and its report is complete; else NULL.
+  // The report, if the group is poisoned and its report is complete; else NULL.
   const ErrorRecord* report() const noexcept {
     // acquire: for post()'s store after the report.
     if (poison_.load(std::memory_order_acquire) != kReported) return nullptr;
@@ -350,10 +356,10 @@ class BasicGroup final : public Rendezvous {
   static constexpr int64_t kNotYet = -1;
   enum class Wake { kReady, kPoisoned, kDeadline, kRunDeadline, kDisagreement, kForked };
 
-  // Where members disagree but not all have come, the report waits this long for the others' slots.
+  // If members disagree and some have not come yet, the report waits this long for their slots.
   static constexpr int64_t kVerdictGraceNs = 1'000'000'000;
   static constexpr int64_t kFirstLogNs = 10'000'000'000;
-  // Found beside a peer this often, a member moves, but not more often than this.
+  // A member moves when it is on a peer's CPU for the kBesideLimit-th time, at most once in kMoveIntervalNs.
   static constexpr int kBesideLimit = 3;
   static constexpr int64_t kMoveIntervalNs = 500'000;
 
@@ -365,18 +371,18 @@ class BasicGroup final : public Rendezvous {
     Ticket tickets[2];
     alignas(kApart) Word done;                    // the round whose buffers it has finished with
     alignas(kApart) Atomic<uint32_t> entered{0};  // the round whose buffers it may be touching
-    uint32_t round = 0;                           // its own; peers read slots
+    uint32_t round = 0;                           // for the member itself; peers read its slots
     bool movable = false;
     int beside = 0;                // times in a row that it found itself on a peer's CPU
     int64_t moved_ns = 0;          // when it last moved away
-    int64_t arrived_ns = kNotYet;  // when it began to wait in earnest
+    int64_t arrived_ns = kNotYet;  // when it first read the clock in this round
     Atomic<uint32_t> left{0};      // the latest run that it has left
     Signature signatures[2];
     Signature departure = dist::departure();  // of the latest run that it has left
     ErrorRecord failure;                      // why it failed there, where it did
 
-    // Whether it has finished with the buffers of a round. It may be further: who gives up at the next
-    // round does not wait until all have seen that it was done with this one.
+    // Whether it has finished with the buffers of a round. `done` may have a later round's number by now: a
+    // member that gives up at the next round does not wait until all have seen that it was done with this.
     bool is_done(uint32_t at) const noexcept {
       // seq_cst: a look of the race "sleep"; its acquire makes what the member did to buffers visible.
       return static_cast<int32_t>(done.value.load(std::memory_order_seq_cst) - at) >= 0;
@@ -410,8 +416,9 @@ class BasicGroup final : public Rendezvous {
     return kOk;
   }
 
-  // A first, short look that knows no clock: all that the steady path needs. Longer ones begin to yield, and
-  // so does this one where the system has put both on one CPU: the peer comes the sooner.
+  // A first, short spin that reads no clock. The steady path needs no more than this. If it returns false,
+  // the caller goes on with a spin that yields. It returns false early if both threads are on one CPU: the
+  // sooner this one yields, the sooner the peer comes.
   template <class Look>
   bool soon(int me, int peer, const Word& word, Look&& about_to_look) const noexcept {
     const uint32_t round = members_[me].round;
@@ -467,7 +474,7 @@ class BasicGroup final : public Rendezvous {
   const Host host_;
   const int64_t timeout_ns_;
   MemberState* members_ = nullptr;
-  EagerPayload* eager_ = nullptr;  // two a member; NULL where oversubscribed
+  EagerPayload* eager_ = nullptr;  // two for each member; NULL where oversubscribed
   // Written at most once a run.
   alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
   Atomic<uint32_t> run_{0};                      // runs so far
@@ -479,7 +486,7 @@ class BasicGroup final : public Rendezvous {
   alignas(kApart) Word released_;                // oversubscribed: the latest round that came together
   alignas(kApart) Word progress_;                // of work that nobody has to wait for
   Atomic<int> holders_{0};
-  Atomic<bool> watched_{false};  // there is such work: departures wake who waits for it
+  Atomic<bool> watched_{false};  // there is such work: a member that leaves wakes those who wait for it
   Atomic<bool> has_reason_{false};
   char reason_[kReasonBytes] = "";  // of cancel()
   ErrorRecord report_;

@@ -9,27 +9,28 @@
 
 namespace dist {
 
-// Valid while the member is in the round. What all members have in common (how many tensors, their dtypes)
+// Valid while the member is in the round. What must be equal for all members (how many tensors, their dtypes)
 // is in their signatures, not here.
 struct Offer {
-  // The first tensors' data: with one dense tensor all that peers need. Together with the head of the slot
-  // that the offer is in, the fields down to `strided` are one cache line; another costs another way between
-  // cores.
+  // The data of the first tensors; peers need no more where there is one dense tensor. The fields down to
+  // `strided` and the slot's fields before the offer are together one cache line. A second line would have to
+  // travel between cores too.
   const std::byte* in_data;
   std::byte* out_data;
   const dist_tensor* in;  // `contributions` lists of n tensors, one after another; NULL: none
-  int16_t destination;    // permute: the rank that gets `in`, and the one whose comes; -1: none
-  int16_t source;
-  bool strided;  // some tensor has gaps
+  int16_t destination;    // permute: the rank that gets `in`; -1: none
+  int16_t source;         // permute: the rank whose `in` this member gets; -1: none
+  bool strided;           // some tensor has gaps
 
   const dist_tensor* out;     // n tensors; NULL: none
   const dist_tensor* states;  // reduce_apply: lists of n tensors; NULL: none
-  const double* weights;      // one a contribution; NULL: all count alike
-  // all_to_all: where the parts of `in` begin along the axis, and at last where they end; NULL: equal parts.
+  const double* weights;      // one for each contribution; NULL: all weights are equal
+  // all_to_all: where the parts of `in` begin along the axis, then where the last one ends; NULL: equal
+  // parts.
   const int64_t* offsets;
   std::size_t contributions;
-  // Of the first tensor, where parts are joined or cut off: the size along the axis of the member's part, and
-  // of what it has whole; 0: it has none. An all_to_all's input is its part.
+  // Sizes along the axis, of the first tensor, where parts are joined or cut off: of the member's part, and
+  // of the whole tensor, if the member has that. 0: it has none. An all_to_all's input counts as the part.
   int64_t part;
   int64_t whole;
 };

@@ -27,7 +27,7 @@ class Text {
     if (length <= 0) return;
     used_ += static_cast<std::size_t>(length);
     if (used_ < size_) return;
-    // Cut: at most a whole character, as a tag may hold any UTF-8.
+    // The text was cut. A tag may hold any UTF-8, so that no part of a character may stay at the end.
     used_ = size_ - 1;
     std::size_t end = used_;
     while (end > 0 && (static_cast<unsigned char>(buffer_[end - 1]) & 0xC0u) == 0x80u) --end;
@@ -52,7 +52,7 @@ MemberName name_of(const Evidence& evidence, std::size_t rank) noexcept {
   return evidence.naming.name(evidence.seats == nullptr ? static_cast<int32_t>(rank) : evidence.seats[rank]);
 }
 
-// Members in the order in which lines about them are printed: equal lines are joined, "replicas 0, 2-7: ...".
+// One line about each member, for the message. Members with equal lines share one: "replicas 0, 2-7: ...".
 class MemberLines {
  public:
   explicit MemberLines(const Evidence& evidence) noexcept : evidence_(evidence) {}
@@ -175,13 +175,13 @@ void add_tag(Text text, const Signature& signature) noexcept {
   }
 }
 
-// These two give the culprit's rank; -1: there is none.
+// write_disagreement() and write_deadline() return the culprit's rank; -1: there is none.
 int write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   const auto signatures = evidence.signatures;
   std::size_t followers = 0;
   const int reference = majority_of(signatures, &followers);
   const Signature& expected = *signatures[static_cast<std::size_t>(reference)];
-  // Where nobody differs, whoever asked for a verdict knows more than the slots say.
+  // If no digest differs, the caller has seen a difference that signatures do not show.
   int culprit = reference;
   std::size_t differing = 0;
   for (std::size_t i = 0; i < signatures.size(); ++i) {
@@ -196,7 +196,7 @@ int write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text)
     add_tag(Text(error.expected), expected);
     add_tag(Text(error.received), received);
   }
-  // What both print alike differs in what is not printed.
+  // If both texts are equal, the signatures differ in something that the texts leave out.
   if (std::strcmp(error.expected, error.received) == 0) {
     Text(error.received).add("%s, but with %s", error.expected, traits_of(expected.collective).beyond_words);
   }
@@ -238,7 +238,7 @@ int write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noe
   return missing < n ? static_cast<int>(missing) : -1;
 }
 
-// A member that has left its function: one that failed before one that merely returned. -1: none.
+// The first member that has left its function with a failure; else the first that has returned; else -1.
 int leaver_of(std::span<const Signature* const> signatures) noexcept {
   int returned = -1;
   for (std::size_t i = signatures.size(); i-- > 0;) {
@@ -250,7 +250,7 @@ int leaver_of(std::span<const Signature* const> signatures) noexcept {
   return returned;
 }
 
-// What most of those that did arrive came for; where all have left, that.
+// What most of the members that arrived came for; if all have left, the signature for leaving.
 const Signature* expected_of(const Evidence& evidence) noexcept {
   std::size_t followers = 0;
   if (const int best = majority_of(evidence.signatures, &followers); best >= 0) {
@@ -283,7 +283,7 @@ void open(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
 void hint_to_mend(ErrorRecord& error, const MemberName& failed) noexcept {
   Text(error.hint)
       .add("mend what made that %s fail; its status is %s()'s", failed.word(),
-           failed.device < 0 ? "dist_run" : "dist_run_on_devices");
+           failed.logical_device < 0 ? "dist_run" : "dist_run_on_devices");
 }
 
 const char* called_name(const Signature& signature) noexcept {
@@ -358,7 +358,7 @@ void describe(const Signature& signature, char* out, std::size_t size) noexcept 
   if (signature.axis >= 0) text.add(" along axis %d", signature.axis);
   if (signature.contributes) text.add(" with options->contributions");
   if (signature.weighted) text.add(" with weights");
-  // An internal one says nothing to the host.
+  // The address of a function of libdist itself would tell the host nothing.
   const bool own = signature.collective == Collective::kMergeCall && signature.kind != 0;
   if (signature.function != nullptr && !own) text.add(" of function %p", signature.function);
   if (signature.element_bytes != 0) text.add(" of elements of %d bytes", signature.element_bytes);

@@ -11,7 +11,7 @@
 
 namespace dist {
 
-// What a kMergeCall is for, by which it is called in reports: Signature::kind.
+// What a kMergeCall is for (Signature::kind). Reports name it by this.
 enum class MergeFor : int32_t { kFunction, kVariable, kAssign, kScatter, kUpdate };
 
 // What one member came for. Plain data: peers read it while they wait.
@@ -25,19 +25,19 @@ struct Signature {
   int32_t kind = 0;           // kScan; kMergeCall: a MergeFor
   int32_t element_bytes = 0;  // of the host's operator; 0: the dtype's
   int32_t axis = -1;          // of the first tensor, from the front; -1: it is not cut or joined
-  bool contributes = false;   // says how many contributions it brings
+  bool contributes = false;   // its options say how many contributions it brings
   bool weighted = false;
   int8_t numerics = 0;             // DIST_NUMERICS_...
-  int8_t asynchronous = 0;         // 1: its members do not wait; 2: it is planned
+  int8_t asynchronous = 0;         // 1: the collective is asynchronous; 2: it is planned
   int32_t ndim = 0;                // of the first tensor; kHaloExchange, kReshard: of the whole
   dist_status returned = DIST_OK;  // kReturn: the function's status
-  int64_t shape[kDims] = {};       // of that, its first dimensions; kHaloExchange: the grid's
+  int64_t shape[kDims] = {};       // its first dimensions; kHaloExchange: the shape of the grid
   int64_t tensors = 0;
   int64_t elements = 0;  // of all tensors
   // kMergeCall, the host's operator: its address, which means something in this process alone.
   const void* function = nullptr;
   uint64_t digest = 0;  // equal where all of the above, each tensor's shape and the tag are equal
-  // The same without `function`, so that processes can compare it: by the tag, they tell functions apart.
+  // The same without `function`, so that processes can compare it. For them, functions differ by their tags.
   uint64_t shared_digest = 0;
   char tag[DIST_MAX_TAG_BYTES] = "";
 };
@@ -53,13 +53,13 @@ inline uint64_t mix_text(uint64_t digest, const char* text) noexcept {
   return digest;
 }
 
-// Sets the tag, and closes both digests, which begin with what is in `digest`, over the fields that are not in it yet.
+// Sets the tag and completes both digests: mixes the remaining fields into what `digest` already holds.
 void close_digest(Signature& signature, const char* tag) noexcept;
 
-// What a member states that leaves its function; `returned` is its own. Its digest is closed.
+// The signature of a member that leaves its function, with a complete digest. The member sets `returned`.
 const Signature& departure() noexcept;
 
-// "all_reduce"; of a merge call what the host has called: "replica_variable".
+// "all_reduce"; for a merge call, the function that the host called: "replica_variable".
 const char* called_name(const Signature& signature) noexcept;
 // "all_reduce SUM f32[3, 4]"; "has left its function (OK)".
 void describe(const Signature& signature, char* text, std::size_t size) noexcept;
@@ -67,7 +67,7 @@ void describe(const Signature& signature, char* text, std::size_t size) noexcept
 void name_round(const Signature& signature, int64_t sequence, char* text, std::size_t size) noexcept;
 const char* collective_name(Collective collective) noexcept;
 
-// Why a collective did not come together.
+// Why a collective failed.
 enum class Trouble {
   kNone,
   kDisagreement,
@@ -76,12 +76,12 @@ enum class Trouble {
   kCancelled
 };
 
-// What is known when a collective fails: one entry for each member, NULL where it has not arrived.
+// What is known when a collective fails. Spans have one entry for each member.
 struct Evidence {
   Trouble trouble = Trouble::kDisagreement;
-  std::span<const Signature* const> signatures;
+  std::span<const Signature* const> signatures;  // NULL: the member has not arrived
   std::span<const ErrorRecord* const> failures;  // of members that left with an error; NULL elsewhere
-  const int32_t* seats = nullptr;                // the members' ranks among all; NULL: their ranks here
+  const int32_t* seats = nullptr;                // the members'; NULL: their ranks
   int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // the collective's number in the run
   int64_t waited_ns = 0;                         // kDeadline, kRunDeadline
@@ -90,16 +90,16 @@ struct Evidence {
   const char* reason = nullptr;                  // kCancelled: what the host said; NULL: nothing
 };
 
-// What to try where this member failed.
+// Sets error.hint for a failure of this member.
 void hint_to_mend(ErrorRecord& error, const MemberName& failed) noexcept;
 
-// Whether the culprit can be named before the missing members have come: someone left, or more than half of
-// all agree.
+// Whether the culprit can be named though members are missing: a member left, or more than half of all agree.
 bool decidable(const Evidence& evidence) noexcept;
 
-// The one report that every member gets. The culprit is the member that left, else the minority, else (a tie)
-// all that differ from the lowest id; for a deadline, the members that did not come. Who is missing at the
-// run's deadline need not be why it is over: the message says how long the others had waited.
+// The one report that every member gets. The culprit is the member that left; else the minority; else, in a
+// tie, all that differ from the lowest id. For a deadline, the culprits are the members that did not come. At
+// the run's deadline, missing members need not be the cause, so the message says how long the others had
+// waited.
 ErrorRecord verdict(const Evidence& evidence) noexcept;
 // What every report on these signatures begins with, for one whose reason lies elsewhere.
 ErrorRecord opening(const Evidence& evidence) noexcept;

@@ -15,14 +15,14 @@ namespace dist {
 inline constexpr std::size_t kApart = 128;
 inline constexpr std::size_t kCacheLine = 64;
 
-// One member's side of a round, as peers see it.
+// What one member shows in one round.
 template <class Sync>
 struct alignas(kApart) BasicSlot {
   static constexpr std::size_t kInlineBytes = 96;
 
   BasicWord<Sync> round;  // published last
   uint64_t digest = 0;
-  // Where the member was when it published: a hint for those who wait for it.
+  // The CPU on which the member published: a hint for those who wait for it.
   typename Sync::template Atomic<int> cpu{-1};
   const void* extra = nullptr;  // all_reduce in the slot: the output; merge_call: the arguments
   union {
@@ -36,9 +36,10 @@ using Slot = BasicSlot<OsSync>;
 static_assert(sizeof(Slot) == kApart, "a slot is one pair of cache lines");
 static_assert(offsetof(Slot, offer) + offsetof(Offer, out) == kApart / 2, "the offer's head is in the first");
 
-// Bytes that a member brings to a round and that its slot is too short for. Used as slots are: what is
-// published with a slot lies there until the round after the next. A page each, since CPUs that read one in
-// order go on to fetch what lies behind it, up to the page's end: lines that their owner is about to write.
+// The bytes that a member brings to a round where its slot is too short for them. As with slots, they stay
+// until the round after the next. Each payload has a page of its own: a CPU that reads memory in order also
+// fetches the lines behind it, up to the page's end, and these would be lines that another member is about to
+// write.
 struct alignas(4096) EagerPayload {
   static constexpr std::size_t kBytes = 1536;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the round protocol stands on: atomics, sleep, barriers, time. The protocol is a template on it, so
-// that the very source that runs is what an explorer of all interleavings executes (tests/model).
+// What the protocol of rounds uses of the machine: atomics, sleep, barriers, time. The protocol is a template
+// on it, so that tests/model explores all interleavings of the same source.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,12 @@ struct OsSync {
   template <class T>
   using Atomic = std::atomic<T>;
 
-  // False where one look is as good as many: a look that fails changes nothing, so that an explorer, which
-  // knows all moments to look at, needs no second one.
+  // False where one look suffices: tests/model tries every moment for a look, and a look that fails changes
+  // nothing, so that it needs no second one.
   static constexpr bool kSpins = true;
 
-  // Between a store and a load that only rare_barrier() orders: the compiler must not exchange them.
+  // For use between a store and a load that only rare_barrier() orders: keeps the compiler from exchanging
+  // them.
   static void compiler_barrier() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
   static void rare_barrier() noexcept { dist::rare_barrier(); }
 
@@ -32,7 +33,7 @@ struct OsSync {
   }
   static void unpark_all(const Atomic<uint32_t>& word) noexcept { dist::unpark_all(word); }
 
-  // In a loop that ends when another thread has done something.
+  // For loops that end when another thread has done something.
   static void yield() noexcept { yield_this_thread(); }
   static void pause() noexcept { spin_pause(); }
   static void prefetch(const void* memory) noexcept { __builtin_prefetch(memory); }
@@ -41,8 +42,8 @@ struct OsSync {
   static int cpu() noexcept { return current_cpu(); }
   static void leave_cpu() noexcept { leave_this_cpu(); }
 
-  // Plain data that threads hand to each other by way of an atomic is about to be read, or written: an
-  // explorer sees whether the atomic orders it.
+  // Called before plain data is read or written that threads hand to each other by way of an atomic.
+  // tests/model checks there that the atomic orders these accesses.
   template <class T>
   static void reading(const T&) noexcept {}
   template <class T>

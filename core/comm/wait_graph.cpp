@@ -27,9 +27,10 @@ void WaitGraph::block(int seat, const Waits& waits) noexcept {
   blocked_[seat].waits = &waits;
   if (!is_hopeless(seat) || !find_cycle(seat)) return;
   const ErrorRecord report = describe_cycle(seat);
-  // All rounds end before any replica hears of it: one that is told first would leave, and another would be
-  // told of that. Under the lock, since a woken replica takes its rendezvous along: it is out of its sleep,
-  // which post() waits for, before it wants the lock.
+  // All rounds are ended before any replica gets the report. Else the first replica to get it would leave,
+  // and another would get a report of its leaving. This is done under the lock, as a woken replica may
+  // destroy its rendezvous once it has the lock. post() waits until that replica no longer sleeps, which
+  // needs no lock.
   Rendezvous* claimed[DIST_MAX_REPLICAS];
   int num_claimed = 0;
   int32_t at = seat;
@@ -52,8 +53,8 @@ bool WaitGraph::anyone_blocked() noexcept {
   return std::any_of(blocked_, blocked_ + num_replicas_, [](const Blocked& b) { return b.waits != nullptr; });
 }
 
-// Whether all whom one of its rounds still needs are awake. A replica that has been released but not yet
-// woken needs nobody any more.
+// Whether one of the replica's rounds misses only replicas for which `awake` is true. A replica whose round
+// is complete, but which has not been woken yet, misses nobody.
 template <class Awake>
 bool WaitGraph::may_wake(int seat, Awake&& awake) const noexcept {
   const Waits& waits = *blocked_[seat].waits;
@@ -63,9 +64,10 @@ bool WaitGraph::may_wake(int seat, Awake&& awake) const noexcept {
   return false;
 }
 
-// Takes away, again and again, those who may be woken by replicas that may be awake: is `start` left?
+// Begins with all sleeping replicas as hopeless, and strikes out those that may be woken, until nothing
+// changes. Returns whether `start` is left.
 bool WaitGraph::is_hopeless(int start) noexcept {
-  // Nearly always: all wait for replicas that are at work.
+  // Nearly always some round misses only replicas that are at work.
   if (may_wake(start, [&](int32_t missing) { return blocked_[missing].waits == nullptr; })) return false;
   for (int32_t r = 0; r < num_replicas_; ++r) blocked_[r].hopeless = blocked_[r].waits != nullptr;
   for (bool changed = true; changed;) {
@@ -79,9 +81,9 @@ bool WaitGraph::is_hopeless(int start) noexcept {
   return blocked_[start].hopeless;
 }
 
-// Depth first among those without hope, from a replica to those whom it waits for. On success `from` leads
-// around the cycle, against the waiting. None is found where `start` waits for a cycle that has just been
-// condemned.
+// Searches depth first among hopeless replicas, from each one to those that it waits for. On success, `from`
+// leads around the cycle, from a replica to the one that waits for it. None is found if `start` is not in the
+// cycle itself, but waits for one that has just been condemned.
 bool WaitGraph::find_cycle(int start) noexcept {
   ++search_;
   int depth = 0;
@@ -113,7 +115,7 @@ ErrorRecord WaitGraph::describe_cycle(int last) const noexcept {
   ErrorRecord report;
   report.code = DIST_ABORTED;
   int used = 0;
-  // Told in the direction of the waiting, which is against `from`.
+  // The message follows the direction of the waiting, which is the reverse of `from`.
   int32_t order[DIST_MAX_REPLICAS];
   int n = 0;
   int32_t at = last;

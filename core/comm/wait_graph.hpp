@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wait graph: which replica sleeps in which round, so that replicas which wait for each other in different
+// Wait graph: which replica sleeps in which rounds, so that replicas which wait for each other in different
 // groups are found at once.
 //
-// A round needs all of its members. A replica that sleeps in one, or until any of several is over, comes to
-// no other before that. Where each round that would wake it misses a replica that sleeps without hope
-// itself, nobody ever comes: then the waiting leads round in a cycle. Only replicas that are about to sleep
-// look, so the steady path knows nothing of this.
+// A round needs all of its members. A replica sleeps until one round, or any of several, is over, and comes
+// to no other round before that. It is hopeless if each of these rounds misses a hopeless replica: then no
+// replica of a set ever wakes, and their waiting contains a cycle. Only replicas that are about to sleep look
+// for one, so the steady path is not concerned.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,19 @@
 
 namespace dist {
 
-// Where replicas wait for each other.
+// A place where replicas wait for each other, such as a group.
 class Rendezvous {
  public:
   virtual int size() const noexcept = 0;
   virtual int32_t number() const noexcept = 0;
-  // A member's rank among all that the wait graph knows.
+  // A member's rank among all replicas of the wait graph.
   virtual int seat(int rank) const noexcept = 0;
   virtual Naming naming() const noexcept = 0;
   // Whether a member has come to a round that has not ended.
   virtual bool arrived(int rank, uint32_t round) const noexcept = 0;
   // What that member came for, and the round's number in the run.
   virtual const Signature& signature(int rank, uint32_t round, int64_t* out_sequence) const noexcept = 0;
-  // Ends the rounds; true: the caller gives the report, by post().
+  // Ends the rounds; true: the caller has to give the report, by post().
   virtual bool claim() noexcept = 0;
   virtual void post(const ErrorRecord& report) noexcept = 0;
 
@@ -48,7 +48,7 @@ struct Wait {
   uint32_t round;
 };
 
-// The rounds, any of which ends a replica's sleep.
+// The rounds of one sleep: it ends when any of them is over.
 class Waits {
  public:
   virtual std::size_t size() const noexcept = 0;
@@ -75,15 +75,16 @@ class WaitGraph {
  private:
   struct Blocked {
     const Waits* waits = nullptr;
-    // Of the search.
+    // What the search writes.
     bool hopeless = false;
-    uint32_t searched = 0;
+    uint32_t searched = 0;  // the latest search that has seen this replica
     // The replica that waits for this one, and in which of its rounds.
     int32_t from = -1;
     std::size_t via = 0;
   };
 
-  // Calls visit(seat) for those whom a round still needs, until it gives false; whether it never did.
+  // Calls visit(seat) for each member that has not come to the round, until it returns false. True: it never
+  // did.
   template <class Visit>
   static bool all_missing(const Wait& wait, Visit&& visit) noexcept {
     for (int rank = 0; rank < wait.where->size(); ++rank) {
@@ -105,7 +106,7 @@ class WaitGraph {
   int32_t* stack_ = nullptr;
 };
 
-// A scope in which a replica sleeps.
+// While it lives, the replica counts as asleep.
 class BlockedHere {
  public:
   BlockedHere(WaitGraph* graph, int seat, const Waits& waits) noexcept : graph_(graph), seat_(seat) {

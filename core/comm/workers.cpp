@@ -231,7 +231,7 @@ ErrorRecord WorkerMeeting::verdict_of(Trouble trouble, int64_t waited_ns) noexce
   if (const int w = report.culprit.worker; w >= 0 && failures[w] != nullptr) {
     const MemberName& named = failures[w]->culprit;
     report.culprit.replica = named.replica;
-    report.culprit.device = named.device;
+    report.culprit.logical_device = named.logical_device;
   }
   return report;
 }

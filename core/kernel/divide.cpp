@@ -27,7 +27,7 @@ struct Complex {
   float im;
 };
 
-// Products of f32 are exact in f64, and no sum of them overflows there.
+// It is computed in f64, where products of f32 are exact and their sums do not overflow.
 Complex quotient(Complex a, Complex b) noexcept {
   const double re = b.re;
   const double im = b.im;
@@ -38,7 +38,7 @@ Complex quotient(Complex a, Complex b) noexcept {
 
 template <class T>
 T quotient(T a, T b) noexcept {
-  // The one quotient that leaves the range, INT_MIN / -1, wraps as sums do.
+  // INT_MIN / -1 is the only quotient that is out of range. It wraps, as sums do.
   if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
     using Unsigned = std::make_unsigned_t<T>;
     if (b == -1) return static_cast<T>(static_cast<Unsigned>(Unsigned{0} - static_cast<Unsigned>(a)));
@@ -101,7 +101,7 @@ void share_integers(dist_dtype dtype, const std::byte* whole, int part, int part
   with_integer(dtype, [&](auto zero) {
     using T = decltype(zero);
     for (std::size_t i = 0; i < count; ++i) {
-      // In a type that holds the number of parts, which may be more than T's range.
+      // Computed in a wide type, since the number of parts may be out of T's range.
       using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
       const Wide value{load<T>(whole, i)};
       const auto n = static_cast<Wide>(parts);

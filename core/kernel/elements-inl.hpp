@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel loads, folds and stores, compiled once for each SIMD target. An element class has
+// How a kernel loads, folds and stores elements, compiled once for each SIMD target. An element class has
 //
 //     In, Out      tags of the lanes in memory: as many lanes of each, Out a full vector of them
 //     Value        what is folded: one or two vectors
@@ -24,7 +24,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The division of a MEAN, and nothing for other operators.
+// Divides for a MEAN; other operators leave the value as it is.
 template <class D, class Op, bool kDivides = Op::kDivides>
 struct Division {
   explicit Division(const ReduceArguments&) {}
@@ -39,7 +39,7 @@ struct Division<D, Op, true> {
   hn::Vec<D> divisor;
 };
 
-// Lanes that are folded as they are.
+// Lanes that are folded in the type in which they are stored.
 template <class T, class Op, std::size_t kLanesPerElement = 1>
 struct Plain {
   using In = hn::ScalableTag<T>;
@@ -92,8 +92,8 @@ struct WideFloats {
   hn::Vec<hn::ScalableTag<float>> second;
 };
 
-// first and second hold the even and the odd lanes: an f32 is a bf16 and 16 bits below it, so widening is one
-// operation each and no lane moves.
+// first and second hold the even and the odd lanes. An f32 is a bf16 with 16 more bits below it, so that
+// widening takes one operation for each, and no lane moves.
 struct Bf16 {
   using Wide = WideFloats;
   using D16 = hn::ScalableTag<uint16_t>;
@@ -113,7 +113,8 @@ struct Bf16 {
 
  private:
   static HWY_INLINE hn::Vec<D32> upper() { return hn::Set(D32(), 0xFFFF0000u); }
-  // To nearest even in the upper 16 bits; NaN becomes quiet instead, lest the carry make it infinite.
+  // Rounds to nearest even in the upper 16 bits. A NaN becomes quiet instead, as a carry could make it
+  // infinite.
   static HWY_INLINE hn::Vec<D32> rounded(hn::Vec<Df> value) {
     const auto bits = hn::BitCast(D32(), value);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(D32(), 1u));
@@ -143,7 +144,7 @@ struct F16 {
 
  private:
 #if HWY_ARCH_ARM_A64 || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
-  // The CPU converts: to nearest even, NaN quiet, whatever MXCSR says of subnormals.
+  // The CPU converts: it rounds to nearest even and makes NaNs quiet, whatever MXCSR says about subnormals.
   using Dn = hn::Rebind<hwy::float16_t, Df>;
   static HWY_INLINE hn::Vec<Df> to_f32(hn::Vec<Dh> raw) {
     return hn::PromoteTo(Df(), hn::BitCast(Dn(), raw));
@@ -152,15 +153,15 @@ struct F16 {
     return hn::BitCast(Dh(), hn::DemoteTo(Dn(), value));
   }
 #else
-  // convert.hpp's branches as selections. Signed lanes: magnitudes have no sign bit, and signed lanes are the
-  // ones that SSE compares.
+  // The branches of convert.hpp, as selections. Lanes are signed, since SSE compares only signed ones; this
+  // is right, as magnitudes have no sign bit.
   static HWY_INLINE hn::Vec<Di> set(int32_t value) { return hn::Set(Di(), value); }
   static HWY_INLINE hn::Vec<Df> to_f32(hn::Vec<Dh> raw) {
     const auto bits = hn::PromoteTo(Di(), raw);
     const auto sign = hn::ShiftLeft<16>(hn::And(bits, set(0x8000)));
     const auto magnitude = hn::And(bits, set(0x7FFF));
     const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), set(112 << 23));
-    // The exponent goes up once more to where infinities and NaNs are; NaNs become quiet.
+    // The exponent is raised once more, to that of infinities and NaNs; NaNs become quiet.
     const auto infinite = hn::Add(normal, set(112 << 23));
     const auto quiet = hn::Or(infinite, set(0x00400000));
     const auto subnormal =
@@ -177,7 +178,7 @@ struct F16 {
     const auto rebased = hn::Sub(magnitude, set(112 << 23));
     const auto odd = hn::And(hn::ShiftRight<13>(rebased), set(1));
     const auto normal = hn::ShiftRight<13>(hn::Add(rebased, hn::Add(odd, set(0x0FFF))));
-    // Beside 0.5, the last place of an f32 is 2^-24, the unit of f16's subnormals: the addition rounds.
+    // Adding 0.5 rounds to f16's subnormals: the sum's last place is 2^-24, which is their unit.
     const auto half = hn::Set(Df(), 0.5f);
     const auto shifted = hn::Add(hn::BitCast(Df(), magnitude), half);
     const auto subnormal = hn::Sub(hn::BitCast(Di(), shifted), hn::BitCast(Di(), half));
@@ -190,8 +191,9 @@ struct F16 {
 #endif
 };
 
-// Unsigned integers as f64, rounded once, less what `biases` holds beyond 2^84 + 2^52. Each half becomes the
-// mantissa of a double: 2^84 + upper * 2^32 and 2^52 + lower. Taking the biases from the first is exact.
+// Converts unsigned integers to f64 and rounds once. The upper and the lower half become mantissas of
+// doubles: 2^84 + upper * 2^32, and 2^52 + lower. `biases` is subtracted from the first, which is exact. It
+// is 2^84 + 2^52, plus what else is to be subtracted from the integer.
 HWY_INLINE hn::Vec<hn::ScalableTag<double>> f64_from_u64(hn::Vec<hn::ScalableTag<uint64_t>> value,
                                                          double biases) {
   const hn::ScalableTag<uint64_t> d64;
@@ -202,7 +204,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<double>> f64_from_u64(hn::Vec<hn::ScalableTag
   return hn::Add(hn::Sub(hn::BitCast(df, upper), hn::Set(df, biases)), hn::BitCast(df, lower));
 }
 
-// Integers summed as they are (wrapping), converted to f32 or f64 and divided there.
+// Integers are summed in their own type, in which they wrap, then converted to f32 or f64 and divided there.
 template <class T, class R>
 struct IntegerMean {
   using Out = hn::ScalableTag<R>;
@@ -227,7 +229,7 @@ struct IntegerMean {
     } else if constexpr (hwy::IsSame<T, uint32_t>()) {
       return f64_from_u64(hn::PromoteTo(hn::Rebind<uint64_t, Out>(), value), 0x1p84 + 0x1p52);
     } else if constexpr (hwy::IsSame<T, int64_t>()) {
-      // With the sign bit turned over the lanes are unsigned and 2^63 too large.
+      // With their sign bit flipped, the lanes are unsigned and 2^63 too large.
       const hn::Rebind<uint64_t, Out> d64;
       const auto biased = hn::Xor(hn::BitCast(d64, value), hn::Set(d64, uint64_t{1} << 63));
       return f64_from_u64(biased, 0x1p84 + 0x1p63 + 0x1p52);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact sums in lanes of f64, compiled once for each SIMD target. For each vector of elements:
 //
-//   1. One pass adds the contributions up in f64 and notes their largest and smallest nonzero exponents.
-//      If 53 bits hold all from the largest possible sum's first to the smallest term's last, no addition
-//      rounded and the sum is exact: nearly always so for f32 and narrower.
-//   2. Else a second pass splits each term over levels, windows of bits one below the other: beside
-//      1.5 * 2^c a term loses its bits below 2^(c - 52), and these are what stays for the next level. The
-//      windows are laid by the exponents, so that nothing else rounds and every level is exact.
-//   3. The levels are added from the lowest up by error-free additions, which give the sum rounded and what
-//      was lost. Lanes that this cannot settle (infinities and NaNs among f64, too wide a range, rounding
-//      twice at a tie) are marked and summed by exact_scalar.cpp.
+//   1. One pass adds the contributions in f64 and notes their largest and smallest nonzero exponents. If 53
+//      bits reach from the first bit of the largest possible sum to the last bit of the smallest term, no
+//      addition has rounded, and the sum is exact. This is nearly always so for f32 and narrower dtypes.
+//   2. Else a second pass splits each term over levels. A level is a window of bits, and the next level's
+//      window lies below it. A level's sum starts at 1.5 * 2^c: a term that is added to it loses its bits
+//      below 2^(c - 52), and these bits go to the next level. The windows are placed by the exponents, so that
+//      nothing else is rounded, and every level is exact.
+//   3. The levels are added from the lowest up by error-free additions. These give the rounded sum, and what
+//      the rounding lost. Some lanes cannot be settled in this way: infinities and NaNs among f64, too wide a
+//      range, a tie where the sum would be rounded twice. They are marked, and summed by exact_scalar.cpp.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -42,41 +43,43 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Levels of a deep sum. Seven hold any f32 of 4096 contributions.
+// How many levels a sum may have. Seven suffice for any 4096 contributions of f32.
 inline constexpr int kFewLevels = 2;
 inline constexpr int kSomeLevels = 4;
 inline constexpr int kMostLevels = 7;
 
-// What num_src terms add at the top of a sum, in bits; and the bits that levels hold then.
+// How many bits num_src terms can add at the top of a sum, and how many bits remain for the levels.
 class Room {
  public:
   explicit HWY_INLINE Room(std::size_t num_src) : carries_(std::bit_width(num_src - 1)) {}
   HWY_INLINE int carries() const { return carries_; }
-  // A level but the last keeps one bit for its sign and one for 1.5 * 2^c.
+  // Each level but the last needs one bit for its sign and one for 1.5 * 2^c.
   HWY_INLINE int window() const { return 52 - carries_; }
-  // The widest spread, first bit of the largest term to last of the smallest, that levels add up exactly.
+  // The widest spread that so many levels add up exactly: from the largest term's first bit to the smallest's
+  // last.
   HWY_INLINE int spread(int levels) const { return (levels - 1) * window() + 53 - carries_; }
 
  private:
   int carries_;
 };
 
-// The exponents of what a lane adds up: `top` the field of the largest, `spread` the bits from its first to
-// the last of the smallest. A lane of zeros has no spread.
+// The exponents of a lane's terms: `top` is the exponent field of the largest, `spread` the number of bits
+// from its first bit to the smallest term's last bit. A lane of zeros has spread 0.
 struct Exponents {
   hn::Vec<WideBits> top;
   hn::Vec<WideBits> spread;
 };
 
-// Notes magnitudes as bits. Signed lanes, which every target compares: least_ holds the lowest integer less
-// the magnitude, so that zero comes last and a maximum finds the smallest other.
+// Notes the largest and the smallest magnitude, as bits. Lanes are signed, as every target can compare these.
+// least_ is the maximum of the lowest integer minus each magnitude. These differences wrap, so that a zero
+// gives the lowest value, and the maximum belongs to the smallest other magnitude.
 template <class Format>
 class Scanner {
  public:
   using D = typename Format::Scan;
   using T = hn::TFromD<D>;
 
-  // Written out: the compiler's own would be built for no particular target.
+  // Written out, since a constructor that the compiler generates is not compiled for the target.
   HWY_INLINE Scanner() : most_(hn::Zero(D())), least_(lowest()) {}
 
   HWY_INLINE void note(hn::Vec<D> bits) {
@@ -88,8 +91,8 @@ class Scanner {
   HWY_INLINE hn::Vec<D> spread() const {
     const auto least = hn::Max(field(hn::Sub(lowest(), least_)), set(Format::kLeastField));
     const auto spread = hn::Add(hn::Sub(top(), least), set(Format::kBits));
-    // In f64 a sum of 16-bit or f32 terms overflows only if one is infinite: then, or with a NaN, adding them
-    // up is right.
+    // In f64 a sum of 16-bit or f32 terms can overflow only if one of them is infinite. Then, or with a NaN,
+    // the plain sum is right.
     auto settled = hn::Eq(most_, hn::Zero(D()));
     if constexpr (sizeof(T) == 4) settled = hn::Or(settled, hn::Eq(top(), set(0xFF)));
     return hn::IfThenZeroElse(settled, spread);
@@ -107,7 +110,7 @@ class Scanner {
   hn::Vec<D> least_;
 };
 
-// An error-free addition: returns a + b rounded, and what that lost.
+// An error-free addition: returns a + b rounded, and in `lost` what the rounding lost.
 HWY_INLINE WideVec two_sum(WideVec a, WideVec b, WideVec& lost) {
   const auto sum = hn::Add(a, b);
   const auto from_b = hn::Sub(sum, a);
@@ -115,8 +118,8 @@ HWY_INLINE WideVec two_sum(WideVec a, WideVec b, WideVec& lost) {
   return sum;
 }
 
-// `nearest` is a sum rounded, `lost` has the sign of what that took from it: the sum rounded to odd, that is
-// truncated, the last bit set if that lost anything.
+// Returns a sum rounded to odd: truncated, with the last bit set if truncation lost anything. `nearest` is
+// the sum rounded to nearest, and `lost` has the sign of what that rounding took away.
 HWY_INLINE WideVec to_odd(WideVec nearest, WideVec lost) {
   const WideBits d;
   const auto bits = hn::BitCast(d, nearest);
@@ -151,8 +154,8 @@ class ExactLoop {
   HWY_INLINE ExactLoop(const ExactArguments& args, ExactElement element)
       : args_(args), element_(element), room_(args.num_src) {}
 
-  // n elements, kStep or fewer. `wide` says of what comes next that its terms will not simply add up, as
-  // those before it did not: then nothing is added until their exponents are known.
+  // Does n elements, at most kStep. `wide` is true if the terms of the last step had too wide a spread for a
+  // plain sum. Then the same is expected of this step, and nothing is added before its exponents are known.
   HWY_INLINE void step(std::size_t at, std::size_t n, bool stream, bool& wide) const {
     WideVec parts[kParts];
     hn::Vec<In> result[Format::kVectors];
@@ -180,7 +183,7 @@ class ExactLoop {
     HWY_ALIGN T at[kStep];
   };
 
-  // Where source p's n elements are, followed by as many as a step reads.
+  // The address of source p's n elements, from which a whole step can be read.
   HWY_INLINE const T* source(std::size_t p, std::size_t at, std::size_t n, Lanes& end) const {
     const T* from = reinterpret_cast<const T*>(args_.src[p]) + at;
     return HWY_LIKELY(n == kStep) ? from : copied(from, n, end);
@@ -219,7 +222,7 @@ class ExactLoop {
     return true;
   }
 
-  // All terms once: their exponents noted, or added up, or both.
+  // Goes once through all terms, and notes their exponents, or adds them up, or both.
   template <bool kNote, bool kAdd>
   HWY_INLINE void pass(std::size_t at, std::size_t n, Scanner<Format>* scanners, WideVec* sums) const {
     Lanes end;
@@ -251,7 +254,7 @@ class ExactLoop {
     }
   }
 
-  // By as many levels as the widest spread asks for.
+  // Sums by as many levels as the widest spread needs.
   HWY_INLINE bool deepen(std::size_t at, std::size_t n, const Scanner<Format>* scanners, hn::Vec<Scan> widest,
                          WideVec* parts) const {
     Exponents exponents[kParts];
@@ -271,7 +274,8 @@ class ExactLoop {
     }
     if (HWY_LIKELY(fits(Scan(), widest, kFewLevels)))
       return deep<kFewLevels, 0, kParts>(at, n, exponents, parts);
-    // Copies: what a call takes by address would leave its registers on the usual path as well.
+    // Copies are passed, since what a call takes by address would not stay in registers on the usual path
+    // either.
     Exponents far_exponents[kParts];
     WideVec results[kParts];
     DIST_UNROLL_LEVELS
@@ -289,7 +293,7 @@ class ExactLoop {
     return hn::AllFalse(d, hn::Gt(spread, hn::Set(d, static_cast<hn::TFromD<D> >(room_.spread(levels)))));
   }
 
-  // What level k's sum starts at: 1.5 * 2^c, with room above the terms for their carries and a sign.
+  // The start of level k's sum: 1.5 * 2^c, with room above the terms for their carries and a sign.
   HWY_INLINE WideVec start(const Exponents& exponents, int k) const {
     auto field = hn::Add(exponents.top, set(room_.carries() + 2 - k * room_.window()));
     if constexpr (kScansWide) field = hn::Max(field, set(1));  // whose last place is the smallest double
@@ -297,7 +301,7 @@ class ExactLoop {
     return hn::BitCast(Wide(), hn::Or(hn::ShiftLeft<52>(field), half));
   }
 
-  // Out of the way of what is usual.
+  // Not inlined, since it is seldom needed.
   template <int kLevels>
   HWY_NOINLINE bool deeper(std::size_t at, std::size_t n, const Exponents* exponents, WideVec* parts) const {
     const bool first = deep<kLevels, 0, 2>(at, n, exponents, parts);
@@ -305,7 +309,7 @@ class ExactLoop {
     return first & second;
   }
 
-  // kCount parts from i on.
+  // Sums kCount parts, from part i on.
   template <int kLevels, std::size_t i, std::size_t kCount>
   HWY_INLINE bool deep(std::size_t at, std::size_t n, const Exponents* exponents, WideVec* parts) const {
     Lanes end;
@@ -343,21 +347,22 @@ class ExactLoop {
     }
     const auto marked = unsettled<kLevels>(exponents, sum, lost);
     if constexpr (Format::kToOdd) sum = to_odd(sum, lost);
-    // Where all terms are zeros the lowest level has their sign: it is -0 if all are.
+    // If all terms are zeros, the lowest level has the right sign: it is -0 if all terms are -0.
     const auto zeros = hn::Eq(exponents.spread, hn::Zero(WideBits()));
     sum = finish(hn::IfThenElse(hn::RebindMask(Wide(), zeros), lowest, sum));
     part = hn::IfThenElse(marked, mark(), sum);
     return hn::AllFalse(Wide(), marked);
   }
 
-  // Lanes whose terms are not finite or did not fit, or that rounding twice may have rounded wrongly: where a
-  // number next to what was lost would have changed the sum. Two levels are added and rounded at once.
+  // The lanes that are not settled: their terms are not finite, or did not fit, or rounding twice may have
+  // gone wrong. The last is possible if a number next to `lost` would have changed the sum. It is impossible
+  // with two levels, which are added and rounded in one step.
   template <int kLevels>
   HWY_INLINE hn::Mask<Wide> unsettled(const Exponents& exponents, WideVec sum, WideVec lost) const {
     const Wide d;
     auto marked = hn::IsNaN(sum);
     if constexpr (kScansWide) {
-      // Where the highest level had no room either.
+      // Lanes for which even the highest level has no room.
       marked = hn::Or(marked, hn::RebindMask(d, hn::Gt(exponents.top, set(2044 - room_.carries()))));
     }
     if constexpr (kLevels == kMostLevels) {
@@ -371,7 +376,7 @@ class ExactLoop {
     return marked;
   }
 
-  // A NaN with its sign set, which no result is.
+  // A NaN with its sign bit set. No result is such a NaN.
   static HWY_INLINE WideVec mark() {
     return hn::BitCast(Wide(), hn::Set(WideBits(), static_cast<int64_t>(0xFFF8000000000000)));
   }
@@ -382,7 +387,7 @@ class ExactLoop {
     return hn::IfThenElse(hn::IsNaN(sum), nan, sum);
   }
 
-  // Of a step that is not whole, or whose marked lanes are still to be summed.
+  // Stores a step that is not whole, or that has marked lanes, which are summed here.
   HWY_NOINLINE void store_lanes(const hn::Vec<In>* result, std::size_t at, std::size_t n) const {
     using Bits = hwy::MakeUnsigned<T>;
     Lanes lanes;

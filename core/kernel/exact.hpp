@@ -32,18 +32,18 @@ struct ExactArguments {
   std::size_t num_src;          // 1 .. 2^30
   std::size_t num_dst;          // 1 or more
   std::size_t count;            // elements
-  const double* weights;        // one a source; NULL: all 1
-  double divisor;               // 1: a SUM. MEAN: the contributions' number, or the sum of their weights
+  const double* weights;        // one for each source; NULL: all are 1
+  double divisor;               // 1: a SUM. MEAN: the number of contributions, or the sum of their weights
   bool stream;                  // store past the caches (for results much larger than these)
 };
 
-// To be called within an FpEnvironment, as every kernel.
+// As every kernel, it is called within an FpEnvironment.
 using ExactKernel = void (*)(const ExactArguments&) noexcept;
 
-// NULL but for f16, bf16, f32, f64.
+// NULL for all dtypes but f16, bf16, f32 and f64.
 ExactKernel exact_kernel(dist_dtype dtype) noexcept;
 
-// The kernel of one of kernel_targets() by name; NULL if the CPU or the build has not that target.
+// The kernel of one of kernel_targets() by name; NULL if the CPU or the build does not have that target.
 ExactKernel exact_kernel_of(const char* target, dist_dtype dtype) noexcept;
 
 }  // namespace dist

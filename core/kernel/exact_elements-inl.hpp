@@ -2,16 +2,15 @@
 // How the lanes of an exact sum are read and rounded, compiled once for each SIMD target. A format has
 //
 //     In            tag of the lanes in memory
-//     kVectors      vectors of these that are summed together, as four vectors of f64: enough independent
-//     work
-//                   to fill the CPU's pipelines, few enough for its registers
-//     part<i>       one of the four
-//     Scan          integer tag of the lanes whose exponents are looked at, kScans vectors of them; scan<k>
-//                   covers the parts k * 4 / kScans and so on
+//     kVectors      how many vectors of these are summed together, as four vectors of f64. These are enough
+//                   to fill the CPU's pipelines, and few enough for its registers
+//     part<i>       one of the four vectors of f64
+//     Scan          integer tag of the lanes whose exponents are noted, in kScans vectors; scan<k> covers the
+//                   4 / kScans parts from k * 4 / kScans on
 //     kBits         bits of a mantissa, as scanned
 //     kFraction     where the exponent's field begins; kLeastField is that of the smallest normal number
 //     kToOdd        whether the sum is rounded once more
-//     kMark         from these bits on a result is a NaN with its sign set
+//     kMark         results whose bits are at least these are NaNs with their sign bit set
 //     narrow        the quotients, rounded to the dtype, as kVectors vectors in the order of memory
 #include <cstddef>
 #include <cstdint>
@@ -91,7 +90,7 @@ struct F32Lanes {
   static constexpr bool kToOdd = true;
   static constexpr uint32_t kMark = 0xFFC00000;
 
-  // Half a vector is loaded: none need move from the upper half of a whole one.
+  // Loads half a vector, so that no lanes have to move from the upper half of a whole one.
   template <std::size_t i>
   static HWY_INLINE WideVec part(const float* from) {
     const hn::Half<Single> half;
@@ -141,8 +140,10 @@ struct NarrowLanes {
     return k == 0 ? both.first : both.second;
   }
 
-  // To the format's precision, so that what follows is exact: f32 on the way would round twice. Beside 1.5
-  // times the right power of two, a double's last place is the format's; no number from 2^200 on has one.
+  // Rounds to the format's precision, so that the conversion to f32 that follows is exact and does not round
+  // a second time. To round, 1.5 times a power of two is added and subtracted: in that sum a double's last
+  // place is the format's last place. The power is at most 2^200, as larger values become infinite in any
+  // case.
   static HWY_INLINE WideVec rounded(WideVec value) {
     const Wide d;
     const auto exponent = hn::BitCast(d, hn::Set(WideBits(), int64_t{0x7FF0000000000000}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums one element at a time, for any contributions whatever: the reference of every SIMD target, and
-// where these send the few elements that lanes cannot hold.
+// Exact sums, one element at a time, for any contributions. They are the reference for every SIMD target, and
+// sum the few elements that the lanes of a target cannot.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace dist {
 
-// NULL but for f16, bf16, f32, f64.
+// NULL for all dtypes but f16, bf16, f32 and f64.
 ExactKernel scalar_exact_kernel(dist_dtype dtype) noexcept;
 
-// The bits of element i of the result, in the lowest of the 64.
+// Returns the bits of element i of the result, in the lowest bits of the 64.
 using ExactElement = uint64_t (*)(const ExactArguments&, std::size_t i) noexcept;
 ExactElement scalar_exact_element(dist_dtype dtype) noexcept;
 

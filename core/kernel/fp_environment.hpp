@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating-point environment in which every sum is made: round to nearest, subnormals kept. Hosts run
-// with others (flush-to-zero, another rounding mode); results must not depend on it.
+// The floating-point environment in which every sum is computed: it rounds to nearest and keeps subnormals. A
+// host may run in another one (flush-to-zero, another rounding mode), on which results must not depend.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace dist {
 
-// Sets the standard environment and puts the host's back at the end of the scope.
+// Sets this environment, and restores the host's at the end of the scope.
 class FpEnvironment {
  public:
 #if defined(__x86_64__) || defined(__i386__)
   FpEnvironment() noexcept : host_(_mm_getcsr()) {
     // All exceptions masked, round to nearest, no flush-to-zero, no denormals-are-zero. The sticky flags
-    // (low six bits) are the host's to read: they are kept.
+    // (low six bits) are kept, since the host may read them.
     const uint32_t wanted = (host_ & 0x3Fu) | 0x1F80u;
     changed_ = host_ != wanted;
     if (changed_) _mm_setcsr(wanted);

@@ -17,7 +17,7 @@ template <class T>
 void fill_number(dist_reduce_op op, std::byte* to, std::size_t count) noexcept {
   using Limits = std::numeric_limits<T>;
   switch (op) {
-    // <T> is said: the negative of a small integer is an int.
+    // <T> is explicit, since the negative of a small integer is an int.
     case DIST_REDUCE_PROD: return fill<T>(1, to, count);
     case DIST_REDUCE_MIN:
       return fill<T>(Limits::has_infinity ? Limits::infinity() : Limits::max(), to, count);

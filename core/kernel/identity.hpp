@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reduction leaves unchanged: 0 for SUM, 1 for PROD, the largest for MIN, the smallest for MAX.
+// The identity of a reduction: 0 for SUM, 1 for PROD, the largest value for MIN, the smallest for MAX.
 #pragma once
 
 #include <cstddef>

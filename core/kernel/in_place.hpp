@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of memory by other memory, element by element: how assignments and rows change a variable's copy.
+// Changes memory by other memory, element by element, as assignments and rows change a variable's copy.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace dist {
 
 enum class InPlace { kReplace, kAdd, kSubtract, kMultiply, kDivide, kMin, kMax };
 
-// to[i] = to[i] op from[i] of `count` elements, rounded to the dtype once; integers wrap. `from` is `to` or
-// overlaps it nowhere. All but kReplace want a dtype that check_op() accepts for SUM (add, subtract, divide),
-// PROD, MIN or MAX; an integer divisor is not 0. Allocates nothing.
+// to[i] = to[i] op from[i] for `count` elements, rounded to the dtype once; integers wrap. `from` is `to`, or
+// does not overlap it. For all but kReplace, check_op() must accept the dtype for SUM (add, subtract,
+// divide), PROD, MIN or MAX. An integer divisor is not 0. Allocates nothing.
 void in_place(InPlace op, dist_dtype dtype, std::byte* to, const std::byte* from, std::size_t count) noexcept;
 
 }  // namespace dist

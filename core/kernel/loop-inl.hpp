@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of every SIMD kernel, compiled once for each target: blocks of a few vectors, single vectors, a
-// part of one. What it does to lanes is the element class's (elements-inl.hpp).
+// The loop of every SIMD kernel, compiled once for each target. It does blocks of a few vectors, then single
+// vectors, then a part of one. The element class (elements-inl.hpp) says what is done to lanes.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +32,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Pointers to lanes. Of a fixed number they are copies: a store may alias the caller's array, and the
-// compiler would load each pointer again after each store.
+// Pointers to lanes. If their number is fixed, they are copied: a store might change the caller's array, so
+// that the compiler would load each pointer again after each store.
 template <class Byte, class T, std::size_t kCount>
 class Pointers {
  public:
@@ -63,7 +63,7 @@ class Pointers<Byte, T, 0> {
 template <class T>
 inline constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0 || (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4);
 
-// The first n lanes from memory, zeros above.
+// Loads the first n lanes; the lanes above are zeros.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_part(D d, const T* from, std::size_t n) {
   if constexpr (kMasks<T>) {
@@ -97,7 +97,7 @@ class Loop {
   explicit HWY_INLINE Loop(const ReduceArguments& args)
       : element_(args), src_(args.src, args.num_src), dst_(args.dst, args.num_dst) {}
 
-  // kVectors whole vectors. Few enough that the sums stay in sixteen registers.
+  // Does kVectors whole vectors. These are so few that the sums stay in sixteen registers.
   template <std::size_t kVectors, bool kStream>
   HWY_INLINE void vectors(std::size_t at) const {
     Value sum[kVectors];
@@ -125,7 +125,7 @@ class Loop {
     }
   }
 
-  // n lanes, fewer than a vector has.
+  // Does n lanes, fewer than a vector has.
   HWY_INLINE void part(std::size_t at, std::size_t n) const {
     Value sum = Element::widen(load_part(In(), src_[0] + at, n));
     for (std::size_t p = 1; p < src_.size(); ++p) {
@@ -143,13 +143,13 @@ class Loop {
   Pointers<std::byte, hn::TFromD<Out>, kDst> dst_;
 };
 
-// Lanes of one block: four vectors in memory, or two of those that are folded as two.
+// How many vectors a block has: four, or two where each vector in memory is folded as two.
 template <class Element>
 inline constexpr std::size_t kBlock = sizeof(typename Element::Value) > sizeof(hn::Vec<typename Element::Out>)
                                           ? 2
                                           : 4;
 
-// Whole blocks from lane `at` on; returns the lane after them.
+// Does whole blocks from lane `at` on; returns the lane after them.
 template <class Element, std::size_t kSrc, std::size_t kDst, bool kStream>
 std::size_t run_blocks(const ReduceArguments& args, std::size_t at, std::size_t end) {
   const Loop<Element, kSrc, kDst> loop(args);
@@ -159,7 +159,8 @@ std::size_t run_blocks(const ReduceArguments& args, std::size_t at, std::size_t 
   return at;
 }
 
-// Any lanes: what stands before and after whole blocks, and all of a small message. Once for each Element.
+// Does any number of lanes: those before and after whole blocks, and all lanes of a small message. It is
+// compiled once for each Element.
 template <class Element>
 HWY_NOINLINE void run_lanes(const ReduceArguments& args, std::size_t at, std::size_t end) {
   const Loop<Element, 0, 0> loop(args);
@@ -167,8 +168,8 @@ HWY_NOINLINE void run_lanes(const ReduceArguments& args, std::size_t at, std::si
   if (at < end) loop.part(at, end - at);
 }
 
-// Lanes before the first cache line's start, if that is the same in every destination and the result has
-// lines to stream; -1 if not.
+// The number of lanes before the first start of a cache line, if it is the same in every destination and
+// there are lines to stream; else -1.
 template <class T>
 std::ptrdiff_t lanes_before_line(const ReduceArguments& args, std::size_t lanes) {
   constexpr std::size_t kLine = 64;
@@ -197,13 +198,13 @@ void run(const ReduceArguments& args) {
   run_lanes<Element>(args, at, lanes);
 }
 
-// Any numbers of sources and destinations with one loop.
+// Reduces any number of sources to any number of destinations, by one loop.
 template <class Element>
 void reduce(const ReduceArguments& args) noexcept {
   run<Element, 0, 0>(args);
 }
 
-// The same, with loops of their own for the usual numbers: for what training sums.
+// The same, with separate loops for usual numbers of sources. It is for the dtypes and operators of training.
 template <class Element, std::size_t kSrc>
 void run_sources(const ReduceArguments& args) {
   if (args.num_dst == 1) return run<Element, kSrc, 1>(args);

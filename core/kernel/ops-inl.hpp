@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on vectors, compiled once for each SIMD target. Each gives, lane by lane, the bits of its
-// namesake in reduce_scalar.cpp.
+// Operators on vectors, compiled once for each SIMD target. In each lane, an operator gives the same bits as
+// the operator of its name in reduce_scalar.cpp.
 #include "hwy/highway.h"
 
 #if defined(DIST_KERNEL_OPS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
@@ -24,12 +24,12 @@ struct Sum {
   }
 };
 
-// A sum that is divided when it is complete.
+// A sum. finish() divides it.
 struct Mean : Sum {
   static constexpr bool kDivides = true;
 };
 
-// `otherwise`, but where either is NaN their sum: a quiet NaN.
+// In lanes where a or b is NaN, their sum, which is a quiet NaN; in the others `otherwise`.
 template <class V>
 HWY_INLINE V nan_if_any_is(V a, V b, V otherwise) {
   return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Add(a, b), otherwise);
@@ -40,7 +40,8 @@ struct Minimum {
   template <class V>
   static HWY_INLINE V apply(V a, V b) {
     if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
-      // Of two zeros, x86 gives the second: both ways together have the sign bit if either has it.
+      // Of two zeros, x86 gives the second. So the results of both orders are combined: the sign bit is set
+      // if either zero has it.
       return nan_if_any_is(a, b, hn::Or(hn::Min(a, b), hn::Min(b, a)));
     } else {
       return hn::Min(a, b);
@@ -65,7 +66,8 @@ struct Product {
   template <class V>
   static HWY_INLINE V apply(V a, V b) {
     if constexpr (sizeof(hn::TFromV<V>) == 1) {
-      // No CPU multiplies bytes: even ones as the low halves of 16 bits, odd ones moved down and up again.
+      // No CPU multiplies bytes. Even bytes are multiplied as the low halves of 16-bit lanes; odd ones are
+      // moved down before, and the product is moved up.
       const hn::Repartition<uint16_t, hn::DFromV<V>> d16;
       const auto a16 = hn::BitCast(d16, a);
       const auto b16 = hn::BitCast(d16, b);

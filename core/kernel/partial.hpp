@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds in steps: what reduce_kernel(), weighted_mean() and exact_kernel() do in one pass over all sources, cut
-// anywhere into partials. However the sources are cut, the bits are those of one pass:
+// Folds in several steps. reduce_kernel(), weighted_mean() and exact_kernel() do one pass over all sources;
+// here the sources may be cut anywhere into partials. However they are cut, the bits are those of one pass:
 //
 //     fold_partial() of the first sources            ─► accumulator
 //     fold_partial() of the next ones, continuing    ─► accumulator, any number of times
 //     finish_partial()                               ─► destinations
 //
-// An accumulator holds what a pass would hold in registers at that point, so it may be sent to another process
-// and continued there: sources stay in their order, and none is rounded early. To be called within an
-// FpEnvironment, as every kernel.
+// An accumulator has the values that a pass has in registers at that point, so it may be sent to another
+// process and continued there. Sources stay in their order, and no sum is rounded early. As every kernel,
+// these are called within an FpEnvironment.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,20 @@
 
 namespace dist {
 
-// The dtype of an accumulator's elements, where sums are not exact: f32 for f16 and bf16; with weights, what
-// weighted.hpp says that they are folded in; else the dtype itself.
+// The dtype of an accumulator's elements, for sums that are not exact: f32 for f16 and bf16; with weights,
+// the accumulator's type in weighted.hpp; else the dtype itself.
 dist_dtype accumulator_dtype(dist_dtype dtype, bool weighted) noexcept;
 
 struct PartialArguments {
   const std::byte* const* src;  // num_src pointers to `count` elements of the dtype
-  const double* weights;        // one a source; NULL: not a weighted mean
+  const double* weights;        // one for each source; NULL: not a weighted mean
   std::size_t num_src;          // 1 or more
   std::size_t count;            // elements
   std::byte* acc;               // `count` elements of accumulator_dtype(), aligned for it; overlaps no source
-  bool continues;               // acc holds what came before; else these sources are the first
+  bool continues;               // acc has the fold of earlier sources; else these sources are the first
 };
 
-// For pairs that check_op() accepts but the host's operator, which works in its accumulator anyway.
+// For pairs that check_op() accepts, except the host's operator, which works in an accumulator by itself.
 void fold_partial(dist_dtype dtype, dist_reduce_op op, const PartialArguments& args) noexcept;
 
 struct FinishArguments {
@@ -46,8 +46,8 @@ struct FinishArguments {
 
 void finish_partial(dist_dtype dtype, dist_reduce_op op, const FinishArguments& args) noexcept;
 
-// The sum of weights as weighted_mean() adds them: in the accumulator's type, from left to right. `total`: of
-// those before; 0 where these are the first.
+// The sum of weights as weighted_mean() adds them: in the accumulator's type, from left to right. `total`:
+// the sum of earlier weights; 0 if these are the first.
 double fold_weights(dist_dtype dtype, double total, const double* weights, std::size_t n) noexcept;
 
 // The accumulator of one element of an exact sum (exact.hpp). Partials may be added in any order.
@@ -55,7 +55,7 @@ class ExactPartial {
  public:
   void add(double term) noexcept;
   void add(const ExactPartial& other) noexcept;
-  // Rounded as Superaccumulator::round(). Ends the sum.
+  // Rounds as Superaccumulator::round(). Ends the sum.
   double round(bool to_odd) noexcept;
 
  private:

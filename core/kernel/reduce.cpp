@@ -9,8 +9,8 @@
 
 #include "core/kernel/reduce_scalar.hpp"
 
-// SSSE3 would serve CPUs that were old in 2010. Arm's scalable vectors have no size, so none can be a member
-// or an array: NEON serves these CPUs.
+// Only CPUs from before 2010 would use SSSE3. Arm's scalable vectors have no fixed size, so that they can be
+// neither members nor elements of arrays: these CPUs use NEON.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/reduce.cpp"
@@ -65,7 +65,7 @@ ReduceKernel narrow_kernel(dist_reduce_op op) {
   }
 }
 
-// Wrapped sums and products have the same bits with and without a sign.
+// Sums and products that wrap have the same bits for signed and unsigned integers.
 template <class T>
 ReduceKernel integer_kernel(dist_reduce_op op) {
   using U = hwy::MakeUnsigned<T>;
@@ -141,11 +141,11 @@ struct Targets {
     for (int64_t left = simd; left != 0; left &= left - 1) names[n++] = hwy::TargetName(left & -left);
     names[n] = kScalar;
   }
-  int64_t simd;  // one bit each, as Highway numbers them: the widest lowest
+  int64_t simd;  // one bit each, as Highway numbers them; the widest target has the lowest
   const char* names[HWY_MAX_DYNAMIC_TARGETS + 2] = {};
 };
 
-// Asked once: under a hypervisor, each question to the CPU is a trap.
+// The CPU is asked only once, since under a hypervisor each such question is a trap.
 const Targets& targets() noexcept {
   static const Targets found;
   return found;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction kernels: dtype × op, by SIMD of the CPU that runs (Google Highway), the same bits on each.
+// Reduction kernels for each dtype and operator, by the SIMD of the running CPU (Google Highway). All CPUs
+// give the same bits.
 //
 //     for i in 0 .. count-1:
 //       acc = src[0][i];   for p in 1 .. num_src-1:  acc = op(acc, src[p][i])      (left to right)
@@ -35,8 +36,8 @@ ReduceKernel reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept;
 // Names of the SIMD targets that this build has and this CPU can run, widest first; ended by NULL.
 const char* const* kernel_targets() noexcept;
 
-// The kernel of one target by name (tests, benchmarks); NULL if the CPU or the build has not that target.
-// "SCALAR" is plain C++ without SIMD, kept as the reference.
+// The kernel of one target by name (tests, benchmarks); NULL if the CPU or the build does not have that
+// target. "SCALAR" is plain C++ without SIMD, and is the reference.
 ReduceKernel reduce_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept;
 
 }  // namespace dist

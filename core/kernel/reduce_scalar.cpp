@@ -70,7 +70,7 @@ struct Product {
     else
       return a * b;
   }
-  // Not std::complex: its operator recovers infinities, which would be another product.
+  // Not std::complex, whose operator gives other results for infinities.
   static Complex apply(Complex a, Complex b) {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
   }

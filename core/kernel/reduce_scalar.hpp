@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference kernels: reduce.hpp's two loops, word for word, in plain C++. What they give is what every
-// SIMD target must give; they also serve a CPU for which the build has none.
+// The reference kernels: the loops of reduce.hpp in plain C++. Every SIMD target must give the same results.
+// A CPU for which the build has no SIMD target uses these.
 #pragma once
 
 #include "core/kernel/reduce.hpp"

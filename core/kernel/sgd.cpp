@@ -32,7 +32,7 @@ class Step {
         rate_(hn::Set(D(), static_cast<T>(args.learning_rate))),
         momentum_(hn::Set(D(), static_cast<T>(args.momentum))) {}
 
-  // The copies after the first are `kStream`ed: their lines are neither read nor kept.
+  // With kStream, copies after the first are stored past the caches.
   template <bool kStream>
   HWY_INLINE std::size_t vectors(std::size_t at, std::size_t end) const {
     const T* const gradient = reinterpret_cast<const T*>(args_.gradient);
@@ -61,7 +61,7 @@ class Step {
     return at;
   }
 
-  // n lanes, fewer than a vector has.
+  // Does n lanes, fewer than a vector has.
   HWY_INLINE void part(std::size_t at, std::size_t n) const {
     HWY_ALIGN T gradient[kLanes] = {}, parameter[kLanes] = {}, velocity[kLanes] = {};
     const std::size_t offset = at * sizeof(T), bytes = n * sizeof(T);
@@ -116,8 +116,8 @@ class Step {
   hn::Vec<D> scale_, rate_, momentum_;
 };
 
-// Elements before the first cache line's start, if that is the same in every copy that is streamed; `count`
-// if not.
+// The number of elements before the first start of a cache line, if it is the same in every copy that is
+// streamed; else `count`.
 template <class T>
 std::size_t elements_before_line(const SgdArguments& args) {
   constexpr std::size_t kLine = 64;
@@ -156,8 +156,8 @@ void target_sgd(dist_dtype dtype, const SgdArguments& args) {
   dtype == DIST_F32 ? sgd_of<float>(args) : sgd_of<double>(args);
 }
 
-// However many doubles a vector has, kSums of them are added side by side: enough to hide an addition's
-// latency behind others.
+// Whatever the size of a vector, kSums sums are added side by side. These are enough to hide the latency of
+// an addition behind others.
 constexpr std::size_t kSums = 32;
 
 // At -O2 GCC must be told to keep an array of vectors in registers.
@@ -222,7 +222,7 @@ HWY_EXPORT(target_squares);
 
 namespace {
 
-// Elements that are copied to aligned memory, worked on and copied back.
+// How many elements are copied to aligned memory, scaled and copied back at a time.
 constexpr std::size_t kStep = 256;
 
 template <class T>

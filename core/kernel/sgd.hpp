@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fused step does to a piece of a parameter beside reducing its gradient. f32 and f64; every operation
-// is rounded in the parameter's type, but squares, which are f64, so that all SIMD targets give the same
-// bits: the order in which squares are added is fixed by the code. Buffers need no alignment.
+// The arithmetic of a fused step on a piece of a parameter, after its gradient has been reduced. For f32 and
+// f64. Every operation is rounded in the parameter's type, except squares, which are computed and added in
+// f64. The code fixes the order in which squares are added, so that all SIMD targets give the same bits.
+// Buffers need no alignment.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How elements are stored, and the types that they are folded in and written as, for kernels that are plain
-// loops. An element class has
+// How elements are stored, folded and written, for kernels that are plain loops. An element class has
 //
-//     Stored, Acc, Result   as it lies in memory, is folded, and is written
-//     kLanes                numbers an element consists of (complex64: 2)
+//     Stored, Acc, Result   the types in memory, of the fold, and of the result
+//     kLanes                how many numbers an element has (complex64: 2)
 //     read(), write()       from Stored to Acc, and from Acc to Result
 #pragma once
 
@@ -43,12 +42,12 @@ struct BrainFloat {
   static uint16_t write(float value) noexcept { return bf16_from_f32(value); }
 };
 
-// A complex number times a real weight: both its parts are.
+// A weight is real, and multiplies both parts of a complex number.
 struct Complex : Plain<float, float> {
   static constexpr std::size_t kLanes = 2;
 };
 
-// Calls use.operator()<Element>() with the class of a dtype that check_op() allows the MEAN.
+// Calls use.operator()<Element>() with the class of a dtype that check_op() accepts for MEAN.
 // @every dtype but BOOL: it has no MEAN
 template <class Use>
 auto with_weighted_element(dist_dtype dtype, Use&& use) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact sum of any number of doubles: what it holds depends on what was added alone, not on the order. It
-// is integers only, so that no floating-point environment matters, and may be copied as bytes.
+// The exact sum of any number of doubles. It depends only on which numbers were added, not on their order. It
+// has only integers, so that no floating-point environment matters, and it may be copied as bytes.
 #pragma once
 
 #include <bit>
@@ -8,8 +8,9 @@
 
 namespace dist {
 
-// A fixed-point number with a bit for each power of two of any double, and room for 2^64 of the largest.
-// Digits have 32 bits and are kept in 64, so that 2^30 additions leave their carries for later.
+// A fixed-point number with a bit for each power of two of any double, and room for 2^64 of the largest
+// double. A digit has 32 bits and is stored in 64, so that carries need to be spread only after 2^30
+// additions.
 class Superaccumulator {
  public:
   void add(double finite) noexcept {
@@ -28,16 +29,17 @@ class Superaccumulator {
     digit[2] += sign * static_cast<int64_t>(high);
   }
 
-  // Of settled sums, 2^30 may be added.
+  // After settle(), 2^30 sums may be added that are settled too.
   void add(const Superaccumulator& other) noexcept {
     for (int i = 0; i < kDigits; ++i) digits_[i] += other.digits_[i];
   }
 
-  // Carries over, so that there is room for 2^30 further additions.
+  // Spreads the carries, so that there is room for 2^30 further additions.
   void settle() noexcept { digits_[kDigits - 1] += spread_carries() * (kMask + 1); }
 
-  // The sum as a double, +0 if it is zero. To odd: truncated, the last bit set if that lost anything; so that
-  // rounding the result once more, to fewer bits, is as good as rounding the sum. Ends the sum.
+  // The sum as a double, +0 if it is zero. With `to_odd` it is truncated, and the last bit is set if that
+  // lost anything. Rounding this result once more, to fewer bits, gives the same as rounding the sum. Ends
+  // the sum.
   double round(bool to_odd) noexcept {
     const uint64_t sign = carry() ? kSign : 0;
     int top = kDigits - 1;
@@ -51,7 +53,7 @@ class Superaccumulator {
     } else if (last > 0 && (bits_from(last - 1) & 1) != 0) {
       mantissa += any_below(last - 1) ? 1 : mantissa & 1;
     }
-    // The leading bit, and what rounding up may carry over it, count the exponent up.
+    // The leading bit is added to the exponent field, and so is a carry that rounding up may cause.
     const uint64_t magnitude = (uint64_t{last} << 52) + mantissa;
     return std::bit_cast<double>(sign | (magnitude < kInfinity ? magnitude : kInfinity - (to_odd ? 1 : 0)));
   }
@@ -64,7 +66,7 @@ class Superaccumulator {
 
   uint64_t digit(unsigned i) const noexcept { return static_cast<uint64_t>(digits_[i]); }
 
-  // Leaves the magnitude, in digits of 32 bits; true if the sum was negative.
+  // Turns the sum into its magnitude, in digits of 32 bits; true: the sum was negative.
   bool carry() noexcept {
     if (spread_carries() == 0) return false;
     for (int64_t& digit : digits_) digit = -digit;
@@ -72,7 +74,7 @@ class Superaccumulator {
     return true;
   }
 
-  // Returns what is left above: 0 or, of a negative sum, -1.
+  // Returns the carry out of the last digit: 0, or -1 if the sum is negative.
   int64_t spread_carries() noexcept {
     int64_t carry = 0;
     for (int64_t& digit : digits_) {
@@ -83,7 +85,8 @@ class Superaccumulator {
     return carry;
   }
 
-  // The 64 bits that begin with bit `at`; every sum ends below the last digits.
+  // The 64 bits that begin with bit `at`. The last digits of every sum are 0, so that no digit is read beyond
+  // them.
   uint64_t bits_from(unsigned at) const noexcept {
     const unsigned i = at / 32;
     const unsigned shift = at % 32;

@@ -18,8 +18,8 @@ Acc total_of(Acc total, const double* weights, std::size_t n) noexcept {
   return total;
 }
 
-// acc = acc + w[p] * src[p] for n numbers from `at` on, source by source; without the first sum where these
-// sources are the first.
+// acc = acc + w[p] * src[p] for n numbers from `at` on, source by source. Without `continues`, the first
+// product is stored in acc instead of added.
 template <class Element>
 void accumulate(const std::byte* const* src, const double* weights, std::size_t num_src, std::size_t at,
                 std::size_t n, typename Element::Acc* acc, bool continues) noexcept {
@@ -48,7 +48,7 @@ void divide(const typename Element::Acc* acc, typename Element::Acc total, std::
     std::memcpy(dst[d] + at * sizeof(Result), result, n * sizeof(Result));
 }
 
-// Calls block(at, n) for the numbers of so many elements.
+// Calls block(at, n) for blocks of the numbers that `count` elements have.
 template <class Element, class Block>
 void for_blocks(std::size_t count, Block&& block) noexcept {
   const std::size_t lanes = count * Element::kLanes;

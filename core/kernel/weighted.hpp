@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weighted mean, dtype by dtype:
+// The weighted mean, for each dtype:
 //
 //     for i in 0 .. count-1:
 //       acc = w[0] * src[0][i];   for p in 1 .. num_src-1:  acc = acc + w[p] * src[p][i]
 //       for d in 0 .. num_dst-1:  dst[d][i] = acc / (w[0] + w[1] + ...)
 //
-// All of it in the accumulator's type: f32 for f16, bf16, f32, complex64 and small integers, f64 for f64 and
-// integers of 32 bits and more; every product, sum and the quotient is rounded in it, and the result once
-// more where it is narrower. Plain loops, which the compiler makes SIMD: the order in which an element is
-// folded is fixed by the code.
+// All of it is computed in the accumulator's type: f32 for f16, bf16, f32, complex64 and small integers; f64
+// for f64 and integers of 32 bits and more. Every product, every sum and the quotient are rounded in this
+// type. The result is rounded once more if its type is narrower. These are plain loops, which the compiler
+// makes SIMD. The code fixes the order in which an element is folded.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,10 @@ struct WeightedArguments {
   std::size_t count;
 };
 
-// As reduce_kernel(): a destination may be a source. `dtype` is one of which check_op() allows the MEAN.
+// As in reduce_kernel(), a destination may be a source. check_op() accepts `dtype` for MEAN.
 void weighted_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
-// Its halves, for fold_partial() and finish_partial().
+// The two steps of a weighted mean, for fold_partial() and finish_partial().
 struct PartialArguments;
 struct FinishArguments;
 void fold_weighted(dist_dtype dtype, const PartialArguments& args) noexcept;

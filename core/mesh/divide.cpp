@@ -79,10 +79,10 @@ class Divider {
   // All of it, or nothing.
   Status share(Value& whole, const Sharding& sharding, ValueRef* out) const {
     const ValueRef nothing = Value::create_none(memory_);
-    std::pmr::vector<Value*> shards(static_cast<std::size_t>(sharding.num_devices), &whole, &memory_);
+    std::pmr::vector<Value*> shards(static_cast<std::size_t>(sharding.num_logical_devices), &whole, &memory_);
     if (sharding.kind == DIST_PARTITION_ASSIGN) {
       std::fill(shards.begin(), shards.end(), nothing.get());
-      shards[static_cast<std::size_t>(sharding.device)] = &whole;
+      shards[static_cast<std::size_t>(sharding.logical_device)] = &whole;
     }
     return Value::create_sharded(memory_, whole, sharding, shards, nullptr, out);
   }
@@ -116,26 +116,26 @@ Status divide(Memory& memory, Value& value, LocalReplica replica, const Partitio
   return Divider(memory, replica, how).divide(*own, Path{"value"}, out);
 }
 
-Status shard_of(Memory& memory, Value* value, int32_t device, ValueRef* out) {
+Status shard_of(Memory& memory, Value* value, int32_t logical_device, ValueRef* out) {
   if (value == nullptr || (value->sharding() == nullptr && !value->is_nest())) {
     *out = ValueRef::share(value);
     return kOk;
   }
   if (value->sharding() != nullptr) {
-    if (device >= value->sharding()->num_devices) {
+    if (logical_device >= value->sharding()->num_logical_devices) {
       return invalid_argument(
           "a sharded tensor has shards for %d logical devices, none for device %d: it was made for another "
           "strategy",
-          value->sharding()->num_devices, device);
+          value->sharding()->num_logical_devices, logical_device);
     }
-    *out = ValueRef::share(&value->shard(device));
+    *out = ValueRef::share(&value->shard(logical_device));
     return kOk;
   }
   bool changed = false;
   DIST_TRY(map_items(
       memory, *value, Path{"value"},
       [&](Value& item, const Path&, ValueRef* made) {
-        const Status status = shard_of(memory, &item, device, made);
+        const Status status = shard_of(memory, &item, logical_device, made);
         changed = changed || made->get() != &item;
         return status;
       },

@@ -39,23 +39,24 @@ Partition partition_of(const Value& sharded) noexcept {
   how.kind = sharding.kind;
   how.shape = {sharded.tensor().shape, ndim};
   if (how.kind == DIST_PARTITION_SPLIT && ndim != 0) how.dimensions = {sharding.dimensions, ndim};
-  how.num_logical_devices = sharding.num_devices;
-  how.logical_device = sharding.device;
+  how.num_logical_devices = sharding.num_logical_devices;
+  how.logical_device = sharding.logical_device;
   how.uneven = is_uneven(sharded, how);
   return how;
 }
 
-Status find_shard(const Value& sharded, int32_t device, const char* call, const Value** out) noexcept {
+Status find_shard(const Value& sharded, int32_t logical_device, const char* call,
+                  const Value** out) noexcept {
   const Sharding& sharding = *sharded.sharding();
-  if (device < 0 || device >= sharding.num_devices) {
-    return invalid_argument("%s(): there is no logical device %d: a replica has %d", call, device,
-                            sharding.num_devices);
+  if (logical_device < 0 || logical_device >= sharding.num_logical_devices) {
+    return invalid_argument("%s(): there is no logical device %d: a replica has %d", call, logical_device,
+                            sharding.num_logical_devices);
   }
-  const Value& shard = sharded.shard(device);
+  const Value& shard = sharded.shard(logical_device);
   if (shard.is_none()) {
     return fail(DIST_NOT_FOUND,
                 "%s(): the tensor is assigned to logical device %d; device %d has nothing of it", call,
-                sharding.device, device);
+                sharding.logical_device, logical_device);
   }
   *out = &shard;
   return kOk;

@@ -24,14 +24,14 @@ Status view_of(Memory& memory, Value& whole, const int64_t* begin, const int64_t
 
 // What a logical device sees of a value: its shards of sharded tensors, nothing where it has none; parts
 // without one are the same objects. NULL stays NULL.
-Status shard_of(Memory& memory, Value* value, int32_t device, ValueRef* out);
+Status shard_of(Memory& memory, Value* value, int32_t logical_device, ValueRef* out);
 
 // OK where the value is a sharded tensor. `call` is the function's name in messages.
 Status check_sharded(const Value& value, const char* call) noexcept;
 // How a sharded tensor is divided: `uneven` says whether it is. The shape and dimensions are the value's.
 Partition partition_of(const Value& sharded) noexcept;
 // What a logical device has of a sharded tensor; NOT_FOUND where that is nothing.
-Status find_shard(const Value& sharded, int32_t device, const char* call, const Value** out) noexcept;
+Status find_shard(const Value& sharded, int32_t logical_device, const char* call, const Value** out) noexcept;
 
 // The first tensor in `value` that is split; NULL: there is none.
 const Sharding* find_split(const Value* value) noexcept;

@@ -21,7 +21,7 @@ class Name {
   explicit Name(const Replica& replica) noexcept {
     const MemberName& name = replica.name();
     if (replica.is_device()) {
-      std::snprintf(text_, sizeof text_, "logical device %d of replica %d", name.device,
+      std::snprintf(text_, sizeof text_, "logical device %d of replica %d", name.logical_device,
                     number(name.replica));
     } else {
       std::snprintf(text_, sizeof text_, "replica %d", number(name.replica));
@@ -122,7 +122,7 @@ Status Replica::is_a_part(const char* call) const noexcept {
   return failed_precondition(
       "%s() is for whole replicas, and this is logical device %d of replica %d: call it with the replica's "
       "handle, outside dist_run_on_devices()",
-      call, name().device, number(name().replica));
+      call, name().logical_device, number(name().replica));
 }
 
 }  // namespace dist

@@ -54,7 +54,7 @@ class Replica {
   int rank() const noexcept { return place_.rank; }
   LocalReplica local() const noexcept { return place_.local; }
   const MemberName& name() const noexcept { return place_.name; }
-  bool is_device() const noexcept { return place_.name.device >= 0; }
+  bool is_device() const noexcept { return place_.name.logical_device >= 0; }
   ReplicaCount replicas() const noexcept { return ReplicaCount(group_.size()); }
   ReplicaPool& pool() const noexcept { return pool_; }
   Group& group() const noexcept { return group_; }

@@ -115,7 +115,8 @@ Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
   const int cpu = cpu_of(seat.replica.rank());
   char name[16];
   if (seat.replica.is_device()) {
-    std::snprintf(name, sizeof name, "dist-r%d-d%d", number(called.replica) & 0xFF, called.device & 0xFF);
+    std::snprintf(name, sizeof name, "dist-r%d-d%d", number(called.replica) & 0xFF,
+                  called.logical_device & 0xFF);
   } else {
     std::snprintf(name, sizeof name, "dist-r%d", number(called.replica));
   }

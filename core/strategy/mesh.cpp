@@ -17,16 +17,16 @@ namespace {
 constexpr std::array<const char*, kMeshNdim> kMeshNames = {"x", "y", "z", "core"};
 
 // The position of a logical device, where the topology has one.
-Status find_position(const DeviceAssignment& assignment, int32_t replica, int32_t device,
+Status find_position(const DeviceAssignment& assignment, int32_t replica, int32_t logical_device,
                      std::size_t* out) noexcept {
   const int32_t* at = nullptr;
   DevicePlace place;
-  DIST_TRY(assignment.coordinates(replica, device, &at));
-  DIST_TRY(assignment.place(replica, device, &place));
+  DIST_TRY(assignment.coordinates(replica, logical_device, &at));
+  DIST_TRY(assignment.place(replica, logical_device, &place));
   if (place.device < 0) {
     return invalid_argument(
         "device_assignment: logical device %d of replica %d is at %s, where the topology has no device",
-        device, replica, CoordinatesText({at, kMeshNdim}).text);
+        logical_device, replica, CoordinatesText({at, kMeshNdim}).text);
   }
   *out = assignment.topology().mesh().position_of(at);
   return kOk;

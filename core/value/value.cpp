@@ -210,8 +210,9 @@ Status Value::create_sharded(Memory& memory, Value& whole, const Sharding& shard
   return kOk;
 }
 
-const int64_t* Value::shard_begin(int32_t device) const noexcept {
-  return reinterpret_cast<const int64_t*>(block_ + sizeof(Sharding)) + int64_t{device} * sharding()->ndim;
+const int64_t* Value::shard_begin(int32_t logical_device) const noexcept {
+  return reinterpret_cast<const int64_t*>(block_ + sizeof(Sharding)) +
+         int64_t{logical_device} * sharding()->ndim;
 }
 
 Value* Value::find(const char* key) const noexcept {

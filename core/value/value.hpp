@@ -23,8 +23,8 @@ using ValueRef = Ref<Value>;
 // Which part of a tensor each logical device of a replica has.
 struct Sharding {
   int32_t kind = DIST_PARTITION_REPLICATE;
-  int32_t num_devices = 1;
-  int32_t device = 0;                      // ASSIGN: who has it
+  int32_t num_logical_devices = 1;
+  int32_t logical_device = 0;              // ASSIGN: the one that has it
   int32_t ndim = 0;                        // of the tensor
   int64_t dimensions[DIST_MAX_NDIM] = {};  // SPLIT: into how many parts each dimension is split
 };
@@ -89,9 +89,11 @@ class Value final : public Counted {
     return kind_ == DIST_VALUE_SHARDED ? reinterpret_cast<const Sharding*>(block_) : nullptr;
   }
   // Of a sharded value, device by device: its items but for the last, which is the whole.
-  Value& shard(int32_t device) const noexcept { return *items_[static_cast<std::size_t>(device)]; }
+  Value& shard(int32_t logical_device) const noexcept {
+    return *items_[static_cast<std::size_t>(logical_device)];
+  }
   Value& whole() const noexcept { return *items_.back(); }
-  const int64_t* shard_begin(int32_t device) const noexcept;
+  const int64_t* shard_begin(int32_t logical_device) const noexcept;
   std::span<const ValueRef> items() const noexcept { return items_; }
   // How many parts it has for its holder: items, or of a sharded value, shards.
   std::size_t size() const noexcept {

@@ -109,23 +109,23 @@ DIST_API int32_t dist_strategy_num_logical_devices(const dist_strategy *strategy
 DIST_API const dist_device_assignment *dist_strategy_device_assignment(const dist_strategy *strategy);
 
 /**
- * How a DIST_VALUE_SHARDED is divided. `uneven` is 1 where the shards' sizes are not what an even split gives: then
- * dist_value_shard() knows them.
+ * How a DIST_VALUE_SHARDED is divided. `uneven` is 1 where the shards' sizes are not those of an even split; then
+ * dist_value_shard() gives the sizes.
  *
  * Shape    out_partition->shape and ->dimensions are borrowed from the value.
  * Owns     Borrowed: valid while the value is.
- * Errors   INVALID_ARGUMENT  NULL, no sharded tensor, or struct_size is too small.
+ * Errors   INVALID_ARGUMENT  NULL; the value is not a sharded tensor; struct_size is too small.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_partition(const dist_value *value,
                                                          dist_partition *out_partition);
 
 /**
- * What a logical device has of a DIST_VALUE_SHARDED: a view into the whole, and where in it that begins.
+ * What a logical device has of a DIST_VALUE_SHARDED: a view of a part of the whole, and where that part begins.
  *
  * Shape    out_begin: [ndim]; it may be NULL. The view's shape and strides are borrowed from the value.
  * Order    –
  * Owns     Borrowed: valid while the value is.
- * Errors   INVALID_ARGUMENT  NULL, no sharded tensor, no such logical device.
+ * Errors   INVALID_ARGUMENT  NULL; the value is not a sharded tensor; there is no such logical device.
  *          NOT_FOUND         the tensor is assigned to another logical device.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_shard(const dist_value *value, int32_t logical_device,
@@ -135,9 +135,10 @@ typedef struct dist_devices_options {
   uint32_t struct_size;
   int32_t reserved;   /* 0 */
   int64_t timeout_ns; /* of the whole run on devices; 0: none */
-  /* how results belong together: none, one for all leaves, or one for each in the order of the nest (dictionaries by
-   * key); their shape is not read. NULL: as dist_run_on_devices() finds it. It takes results that have the shapes of the
-   * first split argument's tiles for tiles: where each of them is a whole tensor, say REPLICATE. */
+  /* How the devices' results are joined: no partition, one for all leaves, or one for each leaf in the order of the
+   * nest (dictionaries: by key). The shape of a partition is not read. Where a leaf has none, or NULL, the rules of
+   * dist_run_on_devices() hold: tensors of equal sizes count as tiles if the first split argument has as
+   * many dimensions. If each device's tensor is a whole one, give a partition of kind REPLICATE. */
   const dist_partition *const *results;
   size_t num_results;
   dist_cancel *cancel; /* ends this run on devices, and no other; NULL: none */
@@ -154,29 +155,34 @@ DIST_API void dist_devices_options_init(dist_devices_options *options, uint32_t 
  *     for d in 0 .. D-1, at the same time:   result[d] = fn(device[d], shard(args, d), shard(kwargs, d))
  *     *out_result = join(result[0], ..., result[D-1])
  *
- * Wherever `args` has a sharded tensor, at any depth, device d finds its shard, or nothing (DIST_VALUE_NONE) of a tensor
- * that is assigned to another; all else it finds as it is. Results of the same structure are joined leaf by leaf:
+ * Wherever `args` or `kwargs` has a sharded tensor, at any depth, device d finds its shard there. Of a tensor that is
+ * assigned to another device it finds nothing (DIST_VALUE_NONE). Everything else it finds as it is. The results have
+ * the same structure, and are joined leaf by leaf. The first rule that holds for a leaf is used:
  *
- *     all gave the same dist_value, or nothing    that
- *     options->results says how                   a tensor divided so; REPLICATE: they have equal bits;
- *                                                 ASSIGN: that device's, whatever the others gave
- *     one gave a tensor, the others nothing       assigned to that device
- *     tensors that tile as the first split in     split so; the sizes of tiles may be others than those of the
- *       args (then in kwargs) does                arguments, as long as tiles in line have equal ones
- *     tensors with equal bits                     replicated
+ *     all devices gave the same dist_value,         The result is that value, or nothing.
+ *       or all gave nothing
+ *     options->results has a partition for it       The result is a tensor that is divided so. REPLICATE: the tensors
+ *                                                   must have equal bits. ASSIGN: the result is the tensor of the
+ *                                                   device that the partition names; the others' are ignored.
+ *     one gave a tensor, the others nothing         The result is that tensor, assigned to that device.
+ *     the tensors fit together as tiles, cut as     The result is a tensor that is split in the same way. Its tiles may
+ *       the first split argument is (in args,       have other sizes than the argument's; tiles in line have equal
+ *       else in kwargs)                             sizes.
+ *     the tensors have equal bits                   The result is that tensor, replicated.
  *
- * With one logical device its result is as it is. Tiles are copied into a new whole, on this replica's cores; the
- * result is a DIST_VALUE_SHARDED of views of it.
- * If a device fails, the others' pending and later collectives return ABORTED at once with its report; the result is the
- * status of the lowest device whose failure was its own. That is no failure of the replica unless its function returns
- * it. A failure of another replica, the end of the run's deadline, and dist_strategy_cancel() end it too.
+ * With one logical device, its result is returned as it is. Tiles are copied into a new whole, on this replica's cores.
+ * The result is then a DIST_VALUE_SHARDED, whose shards are views of that whole.
+ * If a device fails, pending and later collectives of the others return ABORTED at once, with its report. The call
+ * returns the status of the lowest device whose failure was its own. The replica itself fails only if its function
+ * returns that status. The run on devices also ends when another replica fails, when the run's deadline is over, and by
+ * dist_strategy_cancel().
  *
  * Order    As dist_all_reduce(), by logical device: the same bits in every run.
  * Context  Replica; not on a logical device. Until it returns, the replica's own handle is refused everywhere.
  * Blocks   Until every device's function has returned, or options->timeout_ns is over; then as dist_run_values().
  * Owns     As dist_run_values().
- * Errors   INVALID_ARGUMENT     NULL replica or fn; args is no list or tuple, kwargs no dictionary; options->results;
- *                               results that differ in structure, or do not belong together.
+ * Errors   INVALID_ARGUMENT     NULL replica or fn; args is not a list or tuple, or kwargs not a dictionary; a wrong
+ *                               partition in options->results; results that differ in structure, or cannot be joined.
  *          FAILED_PRECONDITION  not a DIST_STRATEGY_MESH; outside the replica's function; on a logical device; devices
  *                               are still inside after an earlier deadline.
  *          DEADLINE_EXCEEDED    options->timeout_ns is over.

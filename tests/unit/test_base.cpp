@@ -48,7 +48,7 @@ void members_are_called_by_their_global_number(void**) {
   assert_string_equal(replicas.word(), "replica");
   assert_int_equal(replicas.name(0).number(), 4);
   assert_int_equal(replicas.name(3).number(), 7);
-  assert_int_equal(replicas.name(3).device, -1);
+  assert_int_equal(replicas.name(3).logical_device, -1);
   const Naming devices{.first = GlobalReplica{4}, .whole = replicas.name(1).replica};
   assert_string_equal(devices.word(), "logical device");
   assert_int_equal(devices.name(2).number(), 2);

@@ -180,11 +180,11 @@ void logical_devices_are_called_so(void**) {
   const Signature a = all_reduce(3, "grads");
   const Signature b = barrier();
   Case c({&a, &b, &a, nullptr});
-  assert_int_equal(c.verdict().culprit.device, -1);
+  assert_int_equal(c.verdict().culprit.logical_device, -1);
   c.naming.whole = GlobalReplica{5};
   const ErrorRecord error = c.verdict();
   assert_int_equal(number(error.culprit.replica), 5);
-  assert_int_equal(error.culprit.device, 1);
+  assert_int_equal(error.culprit.logical_device, 1);
   has(error.message, "the logical devices disagree: logical device 1");
   has(error.message, "logical devices 0, 2: all_reduce");
   has(error.message, "logical device 3: has not arrived");

@@ -51,7 +51,7 @@ ValueRef dict(Memory& memory, const std::vector<const char*>& keys, const std::v
   return value;
 }
 
-void assert_fails(Status status, const char* message) {
+void assert_invalid(Status status, const char* message) {
   assert_int_equal(status.code(), DIST_INVALID_ARGUMENT);
   assert_string_equal(last_error().message, message);
 }
@@ -139,38 +139,40 @@ void different_structures_are_named_with_their_path(void**) {
   ValueRef out;
   const ValueRef other = nest(two);
   Value* const results[] = {good.get(), other.get(), good.get(), bad.get()};
-  assert_fails(merge(*memory, results, "result", &out),
-               "result[\"loss\"][1]: replica 0 gave a list of 2, replica 3 a tensor f32[4]; only results of "
-               "one structure "
-               "can be merged");
+  assert_invalid(
+      merge(*memory, results, "result", &out),
+      "result[\"loss\"][1]: replica 0 gave a list of 2, replica 3 a tensor f32[4]; only results of "
+      "one structure "
+      "can be merged");
   const ValueRef three = make(*memory, DIST_VALUE_LIST, {tensor, tensor, tensor});
   Value* const lengths[] = {two.get(), three.get()};
-  assert_fails(merge(*memory, lengths, "result", &out),
-               "result: replica 0 gave a list of 2, replica 1 a list of 3; only results of one structure can "
-               "be merged");
+  assert_invalid(
+      merge(*memory, lengths, "result", &out),
+      "result: replica 0 gave a list of 2, replica 1 a list of 3; only results of one structure can "
+      "be merged");
   const ValueRef ab = dict(*memory, {"a", "b"}, {tensor, tensor});
   const ValueRef ac = dict(*memory, {"c", "a"}, {tensor, tensor});
   Value* const keys[] = {ab.get(), ac.get()};
-  assert_fails(merge(*memory, keys, "result", &out),
-               "result: replica 0 gave the key \"b\", replica 1 did not; all must give the same keys");
+  assert_invalid(merge(*memory, keys, "result", &out),
+                 "result: replica 0 gave the key \"b\", replica 1 did not; all must give the same keys");
   Value* const keys_reversed[] = {ac.get(), ab.get()};
-  assert_fails(merge(*memory, keys_reversed, "result", &out),
-               "result: replica 1 gave the key \"b\", replica 0 did not; all must give the same keys");
+  assert_invalid(merge(*memory, keys_reversed, "result", &out),
+                 "result: replica 1 gave the key \"b\", replica 0 did not; all must give the same keys");
   Value* const missing[] = {nullptr, two.get()};
-  assert_fails(
+  assert_invalid(
       merge(*memory, missing, "result", &out),
       "result: replica 0 gave nothing, replica 1 a list of 2; only results of one structure can be merged");
   const ValueRef pair = make(*memory, DIST_VALUE_TUPLE, {tensor, tensor});
   Value* const sequences[] = {pair.get(), two.get()};
-  assert_fails(merge(*memory, sequences, "result", &out),
-               "result: replica 0 gave a tuple of 2, replica 1 a list of 2; only results of one structure "
-               "can be merged");
+  assert_invalid(merge(*memory, sequences, "result", &out),
+                 "result: replica 0 gave a tuple of 2, replica 1 a list of 2; only results of one structure "
+                 "can be merged");
   const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {tensor, tensor});
   Value* const nested[] = {tensor.get(), spread.get()};
-  assert_fails(merge(*memory, nested, "result", &out),
-               "result: replica 1 gave a per-replica value: each replica must give its own part, or all of "
-               "them the same "
-               "object");
+  assert_invalid(merge(*memory, nested, "result", &out),
+                 "result: replica 1 gave a per-replica value: each replica must give its own part, or all of "
+                 "them the same "
+                 "object");
   assert_null(out.get());
 }
 
@@ -223,8 +225,8 @@ void lists_nest_sixty_four_deep(void**) {
     }
     ValueRef deeper;
     Value* const item[] = {nest.get()};
-    assert_fails(Value::create(*memory, DIST_VALUE_LIST, item, &deeper),
-                 "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
+    assert_invalid(Value::create(*memory, DIST_VALUE_LIST, item, &deeper),
+                   "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
     // What is as deep as can be can still be one replica's.
     const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {nest, nest});
     assert_int_equal(spread->depth(), kMaxNesting);
@@ -268,8 +270,9 @@ void components_are_found_and_counted(void**) {
   assert_true(component_of(*memory, list.get(), LocalReplica{1}, &out).ok());
   assert_ptr_equal(out->items()[0].get(), plain.get());
   assert_ptr_equal(out->items()[1].get(), spread->items()[1].get());
-  assert_fails(component_of(*memory, list.get(), LocalReplica{2}, &out),
-               "a mirrored value has 2 components and none for replica 2: it was made for another strategy");
+  assert_invalid(
+      component_of(*memory, list.get(), LocalReplica{2}, &out),
+      "a mirrored value has 2 components and none for replica 2: it was made for another strategy");
 }
 
 // Every way to subtract and add agrees with plain arithmetic, on a value with gaps too.
@@ -303,11 +306,11 @@ void assignments_change_one_copy(void**) {
   for (int32_t r = 0; r < 3; ++r)
     assert_int_equal(reinterpret_cast<uintptr_t>(variable->component(LocalReplica{r}).data) % 64, 0);
   const int64_t other_shape[] = {3, 2};
-  assert_fails(variable->check_assign(
-                   DIST_ASSIGN, {const_cast<int32_t*>(start), DIST_I32, 2, other_shape, nullptr}, "value"),
-               "variable \"v\" is i32[2, 3], but value is i32[3, 2]; dtype and shape must be equal");
-  assert_fails(variable->check_assign(7, initial, "value"),
-               "variable \"v\": how is 7; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
+  assert_invalid(variable->check_assign(
+                     DIST_ASSIGN, {const_cast<int32_t*>(start), DIST_I32, 2, other_shape, nullptr}, "value"),
+                 "variable \"v\" is i32[2, 3], but value is i32[3, 2]; dtype and shape must be equal");
+  assert_invalid(variable->check_assign(7, initial, "value"),
+                 "variable \"v\": how is 7; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
 }
 
 // Subtraction is made of negation and addition: all floating dtypes, more than one block of it.
@@ -343,12 +346,12 @@ void variables_refuse_what_they_cannot_do(void**) {
   VariableOptions options;
   options.name = "count";
   options.aggregation = DIST_AGGREGATION_MEAN;
-  assert_fails(Variable::create(*memory, mirrored, options, tensor, &variable),
-               "variable \"count\": a MEAN of i32 is no i32; use a floating-point dtype, or SUM or "
-               "ONLY_FIRST_REPLICA");
+  assert_invalid(Variable::create(*memory, mirrored, options, tensor, &variable),
+                 "variable \"count\": a MEAN of i32 is no i32; use a floating-point dtype, or SUM or "
+                 "ONLY_FIRST_REPLICA");
   options.aggregation = 4;
-  assert_fails(Variable::create(*memory, mirrored, options, tensor, &variable),
-               "variable \"count\": aggregation is 4; use one of DIST_AGGREGATION_...");
+  assert_invalid(Variable::create(*memory, mirrored, options, tensor, &variable),
+                 "variable \"count\": aggregation is 4; use one of DIST_AGGREGATION_...");
   assert_int_equal(memory.live(), 0);
 }
 

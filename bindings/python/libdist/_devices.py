@@ -78,8 +78,8 @@ class Devices:
         Of a divided tensor each gets its shard, or None of one that is assigned to another. `device` is a Replica
         whose id is the logical device, and whose collectives are among the replica's devices. If one raises, its
         peers' collectives end at once, and that very exception is raised.
-        results: how results belong together, one Partition for all leaves or one for each; None: as fits. timeout:
-        seconds, of the whole call. cancel: ends it, and nothing else.
+        results: how the devices' results are joined: one Partition for all leaves, or one for each; None: by the rules
+        of dist_run_on_devices() in mesh.h. timeout: seconds, of the whole call. cancel: ends it, and nothing else.
         """
         from ._runs import Run
 

@@ -145,9 +145,9 @@ inline value_shard value::shard(int32_t logical_device) const {
 // How many bytes a reshard brings to a logical device; -1: to all of them together.
 inline int64_t reshard_bytes(const partition &from, const partition &to, dist_dtype dtype,
                              int32_t logical_device = -1) {
-  const dist_partition source = from.get(), target = to.get();
+  const dist_partition c_from = from.get(), c_to = to.get();
   int64_t bytes = 0;
-  check(dist_reshard_bytes(&source, &target, dtype, logical_device, &bytes));
+  check(dist_reshard_bytes(&c_from, &c_to, dtype, logical_device, &bytes));
   return bytes;
 }
 
@@ -223,9 +223,9 @@ inline void replica::halo_exchange(const const_tensor &in, const halo &around, c
 // dist::nothing where this device has nothing.
 inline void replica::reshard(const partition &from, const partition &to, const const_tensors &in,
                              const tensors &out, const collective_options &options) const {
-  const dist_partition source = from.get(), target = to.get();
+  const dist_partition c_from = from.get(), c_to = to.get();
   const auto given = options.get();
-  check(dist_reshard(handle_, &source, &target, in.in(), out.out(), &given));
+  check(dist_reshard(handle_, &c_from, &c_to, in.in(), out.out(), &given));
 }
 
 }  // namespace dist

@@ -25,7 +25,7 @@ static inline int make_strategy(void **state) {
 
 static inline int end_strategy(void **state) { return (int)dist_strategy_destroy((dist_strategy *)*state); }
 
-static inline void assert_fails(dist_status is, dist_status code, const char *message) {
+static inline void assert_fails_with(dist_status is, dist_status code, const char *message) {
   assert_int_equal(is, code);
   assert_string_equal(dist_last_error(), message);
 }

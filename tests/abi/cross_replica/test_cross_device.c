@@ -191,11 +191,12 @@ static void check_host_functions(dist_strategy *strategy, host *self) {
 
   result = NULL;
   self->fail_with = DIST_DATA_LOSS;
-  assert_fails(dist_reduce(strategy, DIST_REDUCE_SUM, spread, NULL, 0, &result), DIST_DATA_LOSS,
-               "the link is down");
+  assert_fails_with(dist_reduce(strategy, DIST_REDUCE_SUM, spread, NULL, 0, &result), DIST_DATA_LOSS,
+                    "the link is down");
   self->fail_with = DIST_UNAVAILABLE;
-  assert_fails(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, NULL, &result), DIST_UNAVAILABLE,
-               "the host's reduce function returned UNAVAILABLE without a reason (dist_fail() gives one)");
+  assert_fails_with(
+      dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, NULL, &result), DIST_UNAVAILABLE,
+      "the host's reduce function returned UNAVAILABLE without a reason (dist_fail() gives one)");
   assert_null(result);
   self->fail_with = DIST_OK;
   dist_value_release(spread);
@@ -286,8 +287,8 @@ static void bad_strategies_of_the_hosts(void **state) {
   functions.copy_of_replica = halves;
   assert_int_equal(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED);
   functions.copy_of_replica = beyond;
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
-               "functions.copy_of_replica() gave 3 for replica 0: copies are 0 to 2");
+  assert_fails_with(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
+                    "functions.copy_of_replica() gave 3 for replica 0: copies are 0 to 2");
   functions.copy_of_replica = NULL;
   functions.gather = join_backwards; /* without reduce */
   assert_int_equal(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT);
@@ -318,12 +319,13 @@ static void bad_options(void **state) {
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
   options.kind = DIST_CROSS_DEVICE_NCCL;
   options.num_packs = -1;
-  assert_fails(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
-               "num_packs is -1: use a number of packs, or 0 for none");
+  assert_fails_with(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
+                    "num_packs is -1: use a number of packs, or 0 for none");
   options.num_packs = 1;
   options.accumulate = multiply;
-  assert_fails(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
-               "NCCL takes no operator of the host's: only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does");
+  assert_fails_with(
+      dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
+      "NCCL takes no operator of the host's: only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does");
   options.accumulate = NULL;
   dist_cross_device_functions functions = DIST_CROSS_DEVICE_FUNCTIONS_INIT;
   functions.reduce = keep_largest;

@@ -21,9 +21,9 @@ static void what_is_equal_already(void **state) {
   assert_ptr_equal(result, tensor);
   dist_value_release(result);
   result = NULL;
-  assert_fails(dist_reduce(*state, DIST_REDUCE_SUM, mirrored, NULL, 0, &result), DIST_INVALID_ARGUMENT,
-               "SUM of value, which is a mirrored value and not per-replica: use MEAN, or give every "
-               "replica's own part");
+  assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, mirrored, NULL, 0, &result), DIST_INVALID_ARGUMENT,
+                    "SUM of value, which is a mirrored value and not per-replica: use MEAN, or give every "
+                    "replica's own part");
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, tensor, NULL, 0, &result), DIST_INVALID_ARGUMENT);
   assert_null(result);
   /* With axes every replica reduces it. */
@@ -78,20 +78,21 @@ static void errors_say_where(void **state) {
                                  tensor_of(*state, DIST_F32, 2, wide, numbers),
                                  tensor_of(*state, DIST_F32, 2, tall, numbers)};
   dist_value *uneven = spread_of(*state, shapes);
-  assert_fails(
+  assert_fails_with(
       dist_reduce(*state, DIST_REDUCE_SUM, uneven, NULL, 0, &result), DIST_INVALID_ARGUMENT,
       "value: replica 0 has f32[2, 3], replica 2 f32[3, 3]; without axes all have one dtype and shape");
   const int32_t axes[] = {1, 0, -2, 2, -3};
-  assert_fails(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[0], 1, &result), DIST_INVALID_ARGUMENT,
-               "value: replica 0 has f32[2, 3], replica 2 f32[3, 3]; sizes may differ along the axes that "
-               "are reduced only");
-  assert_fails(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[1], 2, &result), DIST_INVALID_ARGUMENT,
-               "value: axis -2 is given twice");
-  assert_fails(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[3], 1, &result), DIST_INVALID_ARGUMENT,
-               "value: axis 2 is out of range; its 2 dimensions are -2 to 1");
+  assert_fails_with(
+      dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[0], 1, &result), DIST_INVALID_ARGUMENT,
+      "value: replica 0 has f32[2, 3], replica 2 f32[3, 3]; sizes may differ along the axes that "
+      "are reduced only");
+  assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[1], 2, &result), DIST_INVALID_ARGUMENT,
+                    "value: axis -2 is given twice");
+  assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[3], 1, &result), DIST_INVALID_ARGUMENT,
+                    "value: axis 2 is out of range; its 2 dimensions are -2 to 1");
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, uneven, &axes[4], 1, &result), DIST_INVALID_ARGUMENT);
-  assert_fails(dist_reduce(*state, DIST_REDUCE_SUM, uneven, NULL, 1, &result), DIST_INVALID_ARGUMENT,
-               "dist_reduce(): axes is NULL");
+  assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, uneven, NULL, 1, &result), DIST_INVALID_ARGUMENT,
+                    "dist_reduce(): axes is NULL");
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_MAX, uneven, NULL, 0, &result), DIST_INVALID_ARGUMENT);
   assert_int_equal(dist_reduce(*state, 0, uneven, NULL, 0, &result), DIST_INVALID_ARGUMENT);
 
@@ -105,12 +106,13 @@ static void errors_say_where(void **state) {
   dist_value *const pair[2] = {uneven, mixed};
   assert_int_equal(dist_value_create_list(*state, &pair[1], 1, &list), DIST_OK);
   assert_int_equal(dist_value_create_dict(*state, &key, &list, 1, &dict), DIST_OK);
-  assert_fails(dist_reduce(*state, DIST_REDUCE_SUM, dict, NULL, 0, &result), DIST_INVALID_ARGUMENT,
-               "value[\"loss\"][0]: replica 0 has f32[2], replica 1 i32[2]; without axes all have one dtype "
-               "and shape");
+  assert_fails_with(
+      dist_reduce(*state, DIST_REDUCE_SUM, dict, NULL, 0, &result), DIST_INVALID_ARGUMENT,
+      "value[\"loss\"][0]: replica 0 has f32[2], replica 1 i32[2]; without axes all have one dtype "
+      "and shape");
   dist_value *scalar = scalars(*state, DIST_F32, 1, 2, 3);
-  assert_fails(dist_reduce(*state, DIST_REDUCE_SUM, scalar, &axes[1], 1, &result), DIST_INVALID_ARGUMENT,
-               "value is a scalar: it has no axis 0 to reduce");
+  assert_fails_with(dist_reduce(*state, DIST_REDUCE_SUM, scalar, &axes[1], 1, &result), DIST_INVALID_ARGUMENT,
+                    "value is a scalar: it has no axis 0 to reduce");
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, NULL, NULL, 0, &result), DIST_INVALID_ARGUMENT);
   assert_null(result);
   dist_value_release(scalar);
@@ -214,10 +216,10 @@ static void destinations_choose_the_replicas(void **state) {
   assert_string_equal(dist_last_error(),
                       "device \"replica:1x\": this strategy has \"replica:0\" to \"replica:2\"");
   const dist_destination two = {variable, spread, NULL};
-  assert_fails(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &two, NULL, &result), DIST_INVALID_ARGUMENT,
-               "a destination has 2 fields set; set variable, value or device");
+  assert_fails_with(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &two, NULL, &result),
+                    DIST_INVALID_ARGUMENT, "a destination has 2 fields set; set variable, value or device");
   const dist_destination silent = {NULL, NULL, NULL};
-  assert_fails(
+  assert_fails_with(
       dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, NULL, &result), DIST_INVALID_ARGUMENT,
       "a destination has no field set; set variable, value or device, or give no destination (NULL) for all "
       "replicas");
@@ -269,8 +271,8 @@ static void batches_keep_their_order(void **state) {
   for (int k = 0; k < N; k++) assert_null(results[k]);
   dist_value_release(values[40]);
   values[40] = NULL;
-  assert_fails(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, N, NULL, results),
-               DIST_INVALID_ARGUMENT, "dist_batch_reduce_to(): values[40] is NULL");
+  assert_fails_with(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, N, NULL, results),
+                    DIST_INVALID_ARGUMENT, "dist_batch_reduce_to(): values[40] is NULL");
   values[40] = good;
   for (int k = 0; k < N; k++) dist_value_release(values[k]);
 }

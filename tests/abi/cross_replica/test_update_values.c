@@ -250,8 +250,8 @@ static void bad_updates(void **state) {
   assert_int_equal(dist_value_create_list(*state, &tensor, 1, &args), DIST_OK);
   assert_int_equal(dist_update_values(*state, NULL, scale_and_add, &self, args, NULL, NULL, &result),
                    DIST_INVALID_ARGUMENT);
-  assert_fails(dist_update_values(*state, variable, NULL, &self, args, NULL, NULL, &result),
-               DIST_INVALID_ARGUMENT, "dist_update_values(): fn is NULL");
+  assert_fails_with(dist_update_values(*state, variable, NULL, &self, args, NULL, NULL, &result),
+                    DIST_INVALID_ARGUMENT, "dist_update_values(): fn is NULL");
   assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, tensor, NULL, NULL, &result),
                    DIST_INVALID_ARGUMENT);
   assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, args, args, NULL, &result),
@@ -262,9 +262,9 @@ static void bad_updates(void **state) {
   assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, &options, &result),
                    DIST_INVALID_ARGUMENT);
   assert_int_equal(self.calls, 0);
-  assert_fails(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, NULL, &result),
-               DIST_DATA_LOSS,
-               "the host's update function returned DATA_LOSS without a reason (dist_fail() gives one)");
+  assert_fails_with(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, NULL, &result),
+                    DIST_DATA_LOSS,
+                    "the host's update function returned DATA_LOSS without a reason (dist_fail() gives one)");
   assert_int_equal(self.calls, 2); /* the first failure ends it */
   assert_null(result);
   dist_value_release(args);
@@ -302,14 +302,15 @@ static void gathers_join_along_an_axis(void **state) {
     dist_value_release(result);
   }
   result = NULL;
-  assert_fails(dist_gather(*state, spread, 0, &result), DIST_INVALID_ARGUMENT,
-               "value: replica 0 has bf16[2, 1], replica 1 bf16[2, 2]; sizes may differ along axis 0 only");
+  assert_fails_with(
+      dist_gather(*state, spread, 0, &result), DIST_INVALID_ARGUMENT,
+      "value: replica 0 has bf16[2, 1], replica 1 bf16[2, 2]; sizes may differ along axis 0 only");
   assert_int_equal(dist_gather(*state, spread, 2, &result), DIST_INVALID_ARGUMENT);
   assert_int_equal(dist_gather(*state, spread, -3, &result), DIST_INVALID_ARGUMENT);
   assert_int_equal(dist_gather(*state, NULL, 0, &result), DIST_INVALID_ARGUMENT);
   dist_value *scalar = scalars(*state, DIST_F32, 1, 2, 3);
-  assert_fails(dist_gather(*state, scalar, 0, &result), DIST_INVALID_ARGUMENT,
-               "value: axis is 0, and the tensors have 0 dimensions: scalars cannot be joined");
+  assert_fails_with(dist_gather(*state, scalar, 0, &result), DIST_INVALID_ARGUMENT,
+                    "value: axis is 0, and the tensors have 0 dimensions: scalars cannot be joined");
   assert_null(result);
   /* Leaf by leaf; what all have in common stays what it is. */
   dist_value *const pair[] = {spread, items[0]};

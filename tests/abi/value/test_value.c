@@ -38,7 +38,7 @@ static float number_of(const dist_value *value) {
   return *(float *)tensor.data;
 }
 
-static void assert_fails(dist_status is, dist_status code, const char *message) {
+static void assert_fails_with(dist_status is, dist_status code, const char *message) {
   assert_int_equal(is, code);
   assert_string_equal(dist_last_error(), message);
 }
@@ -81,12 +81,12 @@ static void empty_tensors_and_bad_ones(void **state) {
   shape[0] = 0;
   tensor.dtype = 99;
   assert_int_equal(dist_value_create_tensor(*state, &tensor, &value), DIST_INVALID_ARGUMENT);
-  assert_fails(dist_value_create_tensor(*state, NULL, &value), DIST_INVALID_ARGUMENT,
-               "dist_value_create_tensor(): tensor is NULL");
-  assert_fails(dist_value_create_tensor(NULL, &tensor, &value), DIST_INVALID_ARGUMENT,
-               "dist_value_create_tensor(): strategy is NULL");
-  assert_fails(dist_value_create_tensor(*state, &tensor, NULL), DIST_INVALID_ARGUMENT,
-               "dist_value_create_tensor(): out_value is NULL");
+  assert_fails_with(dist_value_create_tensor(*state, NULL, &value), DIST_INVALID_ARGUMENT,
+                    "dist_value_create_tensor(): tensor is NULL");
+  assert_fails_with(dist_value_create_tensor(NULL, &tensor, &value), DIST_INVALID_ARGUMENT,
+                    "dist_value_create_tensor(): strategy is NULL");
+  assert_fails_with(dist_value_create_tensor(*state, &tensor, NULL), DIST_INVALID_ARGUMENT,
+                    "dist_value_create_tensor(): out_value is NULL");
   assert_null(value);
 }
 
@@ -136,7 +136,7 @@ static void distributed_values_have_a_component_for_each(void **state) {
   assert_int_equal(dist_value_size(spread), R);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(spread, r), items[r]);
   assert_null(dist_value_item(spread, R));
-  assert_fails(
+  assert_fails_with(
       dist_value_create_per_replica(*state, items, R - 1, &nested), DIST_INVALID_ARGUMENT,
       "dist_value_create_per_replica(): n is 2, but the strategy has 3 replicas; give one item for each");
   dist_value *list = NULL;
@@ -145,13 +145,13 @@ static void distributed_values_have_a_component_for_each(void **state) {
   assert_int_equal(dist_value_create_mirrored(*state, inside, R, &nested), DIST_INVALID_ARGUMENT);
   assert_non_null(strstr(dist_last_error(), "items[1] of a mirrored value holds distributed values"));
   dist_value *const missing[R] = {items[0], NULL, items[2]};
-  assert_fails(dist_value_create_per_replica(*state, missing, R, &nested), DIST_INVALID_ARGUMENT,
-               "items[1] of a per-replica value is NULL; every item must be a value");
+  assert_fails_with(dist_value_create_per_replica(*state, missing, R, &nested), DIST_INVALID_ARGUMENT,
+                    "items[1] of a per-replica value is NULL; every item must be a value");
   assert_null(nested);
   dist_tensor tensor;
-  assert_fails(dist_value_tensor(spread, &tensor), DIST_INVALID_ARGUMENT,
-               "dist_value_tensor(): value is a per-replica value of 3, not a tensor; get its items by "
-               "dist_value_item()");
+  assert_fails_with(dist_value_tensor(spread, &tensor), DIST_INVALID_ARGUMENT,
+                    "dist_value_tensor(): value is a per-replica value of 3, not a tensor; get its items by "
+                    "dist_value_item()");
   dist_value_release(list);
   dist_value_release(spread);
   dist_value_release(mirrored);
@@ -176,13 +176,13 @@ static void dictionaries_are_in_order_of_their_bytes(void **state) {
   assert_null(dist_value_key(items[0], 0));
   dist_value *wrong = NULL;
   keys[4] = "a";
-  assert_fails(dist_value_create_dict(*state, keys, items, 5, &wrong), DIST_INVALID_ARGUMENT,
-               "a dictionary has the key \"a\" twice; keys must differ");
+  assert_fails_with(dist_value_create_dict(*state, keys, items, 5, &wrong), DIST_INVALID_ARGUMENT,
+                    "a dictionary has the key \"a\" twice; keys must differ");
   keys[4] = NULL;
-  assert_fails(dist_value_create_dict(*state, keys, items, 5, &wrong), DIST_INVALID_ARGUMENT,
-               "keys[4] of a dictionary is NULL; a key must be text");
-  assert_fails(dist_value_create_dict(*state, NULL, items, 5, &wrong), DIST_INVALID_ARGUMENT,
-               "dist_value_create_dict(): keys is NULL");
+  assert_fails_with(dist_value_create_dict(*state, keys, items, 5, &wrong), DIST_INVALID_ARGUMENT,
+                    "keys[4] of a dictionary is NULL; a key must be text");
+  assert_fails_with(dist_value_create_dict(*state, NULL, items, 5, &wrong), DIST_INVALID_ARGUMENT,
+                    "dist_value_create_dict(): keys is NULL");
   assert_int_equal(dist_value_create_dict(*state, NULL, NULL, 0, &wrong), DIST_OK);
   assert_int_equal(dist_value_size(wrong), 0);
   dist_value_release(wrong);
@@ -199,8 +199,8 @@ static void nests_are_at_most_sixty_four_deep(void **state) {
     nest = outer;
   }
   dist_value *deeper = NULL;
-  assert_fails(dist_value_create_list(*state, &nest, 1, &deeper), DIST_INVALID_ARGUMENT,
-               "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
+  assert_fails_with(dist_value_create_list(*state, &nest, 1, &deeper), DIST_INVALID_ARGUMENT,
+                    "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
   assert_null(deeper);
   dist_value_release(nest);
 }
@@ -358,10 +358,11 @@ static void runs_take_apart_and_merge(void **state) {
   assert_int_equal(dist_value_kind(merged), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(merged, r), items[r]);
   dist_value_release(result);
-  assert_fails(dist_run_values(*state, differ, NULL, NULL, NULL, NULL, &result), DIST_INVALID_ARGUMENT,
-               "result[\"loss\"][1]: replica 0 gave a list of 2, replica 1 a tensor f32[4]; only results of "
-               "one structure "
-               "can be merged");
+  assert_fails_with(
+      dist_run_values(*state, differ, NULL, NULL, NULL, NULL, &result), DIST_INVALID_ARGUMENT,
+      "result[\"loss\"][1]: replica 0 gave a list of 2, replica 1 a tensor f32[4]; only results of "
+      "one structure "
+      "can be merged");
   dist_value_release(kwargs);
   dist_value_release(args);
   dist_value_release(spread);

@@ -22,7 +22,7 @@ static int make_strategy(void **state) {
 
 static int end_strategy(void **state) { return (int)dist_strategy_destroy((dist_strategy *)*state); }
 
-static void assert_fails(dist_status is, dist_status code, const char *message) {
+static void assert_fails_with(dist_status is, dist_status code, const char *message) {
   assert_int_equal(is, code);
   assert_string_equal(dist_last_error(), message);
 }
@@ -92,8 +92,9 @@ static void every_replica_has_a_copy(void **state) {
     seen[r] = copy.data;
   }
   dist_tensor none;
-  assert_fails(dist_variable_component(variable, R, &none), DIST_INVALID_ARGUMENT,
-               "dist_variable_component(): replica_id is 4; variable \"Variable\" has components 0 to 3");
+  assert_fails_with(
+      dist_variable_component(variable, R, &none), DIST_INVALID_ARGUMENT,
+      "dist_variable_component(): replica_id is 4; variable \"Variable\" has components 0 to 3");
   assert_int_equal(dist_variable_component(variable, -1, &none), DIST_INVALID_ARGUMENT);
   dist_variable_destroy(variable);
   dist_variable_destroy(NULL);
@@ -108,9 +109,9 @@ static void options_are_checked(void **state) {
   options.name = "steps";
   options.aggregation = DIST_AGGREGATION_MEAN;
   dist_variable *variable = NULL;
-  assert_fails(dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT,
-               "variable \"steps\": a MEAN of i32 is no i32; use a floating-point dtype, or SUM or "
-               "ONLY_FIRST_REPLICA");
+  assert_fails_with(dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT,
+                    "variable \"steps\": a MEAN of i32 is no i32; use a floating-point dtype, or SUM or "
+                    "ONLY_FIRST_REPLICA");
   options.aggregation = -1;
   assert_int_equal(dist_variable_create(*state, &initial, &options, &variable), DIST_INVALID_ARGUMENT);
   assert_null(variable);
@@ -176,12 +177,13 @@ static void nothing_is_written_where_something_does_not_fit(void **state) {
   dist_value *list = NULL;
   assert_int_equal(dist_value_create_per_replica(*state, items, R, &spread), DIST_OK);
   assert_int_equal(dist_value_create_list(*state, items, 1, &list), DIST_OK);
-  assert_fails(dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_INVALID_ARGUMENT,
-               "variable \"w\" is f32[2], but value is f32[3]; dtype and shape must be equal");
-  assert_fails(dist_variable_assign(*state, variable, DIST_ASSIGN, list), DIST_INVALID_ARGUMENT,
-               "value: a list cannot be assigned to variable \"w\"; give a tensor, or one for each replica");
-  assert_fails(dist_variable_assign(*state, variable, 9, items[0]), DIST_INVALID_ARGUMENT,
-               "variable \"w\": how is 9; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
+  assert_fails_with(dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_INVALID_ARGUMENT,
+                    "variable \"w\" is f32[2], but value is f32[3]; dtype and shape must be equal");
+  assert_fails_with(
+      dist_variable_assign(*state, variable, DIST_ASSIGN, list), DIST_INVALID_ARGUMENT,
+      "value: a list cannot be assigned to variable \"w\"; give a tensor, or one for each replica");
+  assert_fails_with(dist_variable_assign(*state, variable, 9, items[0]), DIST_INVALID_ARGUMENT,
+                    "variable \"w\": how is 9; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
   for (int32_t r = 0; r < R; r++) assert_copy(variable, r, 1, 2);
   dist_value_release(list);
   dist_value_release(spread);
@@ -196,7 +198,7 @@ static void another_strategys_variable_is_refused(void **state) {
   assert_int_equal(dist_strategy_create(&options, &other), DIST_OK);
   dist_variable *variable = variable_of(other, 1, 2, "theirs");
   dist_value *value = value_of(*state, 1, 1);
-  assert_fails(
+  assert_fails_with(
       dist_variable_assign(*state, variable, DIST_ASSIGN, value), DIST_FAILED_PRECONDITION,
       "variable \"theirs\" belongs to another strategy, and strategies do not mix: use it with the one that "
       "made it");
@@ -248,17 +250,18 @@ static void updates_change_each_copy_with_its_own_arguments(void **state) {
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &args), DIST_OK);
   assert_int_equal(dist_update(*state, variable, add_first, NULL, args), DIST_OK);
   for (int32_t r = 0; r < R; r++) assert_copy(variable, r, 1 + (float)r, 1 + 10 * (float)r);
-  assert_fails(dist_update(*state, variable, add_first, NULL, spread), DIST_INVALID_ARGUMENT,
-               "args is a per-replica value; give a list of the update function's arguments, or NULL");
+  assert_fails_with(dist_update(*state, variable, add_first, NULL, spread), DIST_INVALID_ARGUMENT,
+                    "args is a per-replica value; give a list of the update function's arguments, or NULL");
   assert_int_equal(dist_update(*state, variable, NULL, NULL, args), DIST_INVALID_ARGUMENT);
 
   assert_int_equal(dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_OK);
-  assert_fails(dist_update(*state, variable, fail_from_two_on, NULL, NULL), DIST_DATA_LOSS, "row 2 is torn");
+  assert_fails_with(dist_update(*state, variable, fail_from_two_on, NULL, NULL), DIST_DATA_LOSS,
+                    "row 2 is torn");
   dist_error_info info = DIST_ERROR_INFO_INIT;
   assert_int_equal(dist_last_error_info(&info), DIST_OK);
   assert_int_equal(info.replica, 2);
-  assert_fails(dist_update(*state, variable, fail_without_words, NULL, NULL), DIST_NOT_FOUND,
-               "the update function returned NOT_FOUND without a reason (dist_fail() gives one)");
+  assert_fails_with(dist_update(*state, variable, fail_without_words, NULL, NULL), DIST_NOT_FOUND,
+                    "the update function returned NOT_FOUND without a reason (dist_fail() gives one)");
   dist_value_release(args);
   dist_value_release(spread);
   dist_variable_destroy(variable);

@@ -1066,14 +1066,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_068a8ff09b8b46f5(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_89731aec75a00b3d(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_068a8ff09b8b46f5(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_89731aec75a00b3d(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_068a8ff09b8b46f5(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_89731aec75a00b3d(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1082,12 +1082,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_89731aec75a00b3d(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_068a8ff09b8b46f5(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_89731aec75a00b3d(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1100,12 +1100,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_89731aec75a00b3d(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_068a8ff09b8b46f5(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_89731aec75a00b3d(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1116,12 +1116,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_89731aec75a00b3d(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_068a8ff09b8b46f5(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_89731aec75a00b3d(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1132,12 +1132,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_89731aec75a00b3d(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_068a8ff09b8b46f5(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_89731aec75a00b3d(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1156,12 +1156,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_89731aec75a00b3d(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_068a8ff09b8b46f5(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_89731aec75a00b3d(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1170,12 +1170,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_89731aec75a00b3d(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_068a8ff09b8b46f5(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_89731aec75a00b3d(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1190,12 +1190,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_89731aec75a00b3d(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_068a8ff09b8b46f5(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_89731aec75a00b3d(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1208,12 +1208,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_89731aec75a00b3d(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_068a8ff09b8b46f5(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_89731aec75a00b3d(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1224,12 +1224,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_89731aec75a00b3d(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_068a8ff09b8b46f5(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_89731aec75a00b3d(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1240,24 +1240,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_89731aec75a00b3d(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_068a8ff09b8b46f5(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_89731aec75a00b3d(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_068a8ff09b8b46f5(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_89731aec75a00b3d(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_068a8ff09b8b46f5(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_89731aec75a00b3d(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1266,10 +1266,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_89731aec75a00b3d(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_068a8ff09b8b46f5(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_89731aec75a00b3d(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1282,10 +1282,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_89731aec75a00b3d(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_068a8ff09b8b46f5(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_89731aec75a00b3d(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1306,10 +1306,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_89731aec75a00b3d(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_068a8ff09b8b46f5(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_89731aec75a00b3d(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1324,12 +1324,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_89731aec75a00b3d(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_068a8ff09b8b46f5(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_89731aec75a00b3d(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1342,12 +1342,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_89731aec75a00b3d(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_068a8ff09b8b46f5(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_89731aec75a00b3d(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1362,12 +1362,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_89731aec75a00b3d(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_068a8ff09b8b46f5(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_89731aec75a00b3d(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1378,22 +1378,22 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_068a8ff09b8b46f5(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_89731aec75a00b3d(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_068a8ff09b8b46f5(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_89731aec75a00b3d(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_068a8ff09b8b46f5(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_89731aec75a00b3d(go_val, swig_token);
 }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_068a8ff09b8b46f5(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_89731aec75a00b3d(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1403,7 +1403,7 @@ void _wrap_Swig_free_cdist_068a8ff09b8b46f5(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_068a8ff09b8b46f5(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_89731aec75a00b3d(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1416,7 +1416,7 @@ void *_wrap_Swig_malloc_cdist_068a8ff09b8b46f5(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_OK_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1428,7 +1428,7 @@ intgo _wrap_DIST_OK_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_CANCELLED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1440,7 +1440,7 @@ intgo _wrap_DIST_CANCELLED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_UNKNOWN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1452,7 +1452,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1464,7 +1464,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1476,7 +1476,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_NOT_FOUND_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1488,7 +1488,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1500,7 +1500,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1512,7 +1512,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1524,7 +1524,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1536,7 +1536,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ABORTED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1548,7 +1548,7 @@ intgo _wrap_DIST_ABORTED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1560,7 +1560,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1572,7 +1572,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_INTERNAL_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1584,7 +1584,7 @@ intgo _wrap_DIST_INTERNAL_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1596,7 +1596,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_DATA_LOSS_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1608,7 +1608,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_F16_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1620,7 +1620,7 @@ intgo _wrap_DIST_F16_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_BF16_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1632,7 +1632,7 @@ intgo _wrap_DIST_BF16_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_F32_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1644,7 +1644,7 @@ intgo _wrap_DIST_F32_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_F64_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1656,7 +1656,7 @@ intgo _wrap_DIST_F64_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_I8_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1668,7 +1668,7 @@ intgo _wrap_DIST_I8_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_U8_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1680,7 +1680,7 @@ intgo _wrap_DIST_U8_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_I16_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1692,7 +1692,7 @@ intgo _wrap_DIST_I16_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_U16_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1704,7 +1704,7 @@ intgo _wrap_DIST_U16_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_I32_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1716,7 +1716,7 @@ intgo _wrap_DIST_I32_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_U32_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1728,7 +1728,7 @@ intgo _wrap_DIST_U32_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_I64_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1740,7 +1740,7 @@ intgo _wrap_DIST_I64_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_U64_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1752,7 +1752,7 @@ intgo _wrap_DIST_U64_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COMPLEX64_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1764,7 +1764,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_BOOL_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1776,7 +1776,7 @@ intgo _wrap_DIST_BOOL_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1788,7 +1788,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1800,7 +1800,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1812,7 +1812,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1824,7 +1824,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1836,7 +1836,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_REDUCE_USER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1848,7 +1848,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1860,7 +1860,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1872,7 +1872,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1884,7 +1884,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1896,7 +1896,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1908,7 +1908,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1920,7 +1920,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1932,7 +1932,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1944,7 +1944,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1956,7 +1956,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1968,7 +1968,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1980,7 +1980,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -1992,7 +1992,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2004,7 +2004,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2016,7 +2016,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2028,7 +2028,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2040,7 +2040,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2052,7 +2052,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2064,7 +2064,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2076,7 +2076,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2088,7 +2088,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2100,7 +2100,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2112,7 +2112,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2124,7 +2124,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2136,7 +2136,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2148,7 +2148,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2160,7 +2160,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2172,7 +2172,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2184,7 +2184,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_THREADS_HOST_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2196,7 +2196,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2208,7 +2208,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2220,7 +2220,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2232,7 +2232,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2244,7 +2244,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2256,7 +2256,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_LIST_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2268,7 +2268,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_DICT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2280,7 +2280,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2292,7 +2292,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_NONE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2304,7 +2304,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2316,7 +2316,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2328,7 +2328,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2340,7 +2340,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2352,7 +2352,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2364,7 +2364,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2376,7 +2376,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2388,7 +2388,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2400,7 +2400,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2412,7 +2412,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2424,7 +2424,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2436,7 +2436,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2448,7 +2448,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2460,7 +2460,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2472,7 +2472,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2484,7 +2484,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ASSIGN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2496,7 +2496,7 @@ intgo _wrap_DIST_ASSIGN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2508,7 +2508,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2520,7 +2520,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2532,7 +2532,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2544,7 +2544,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2556,7 +2556,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2568,7 +2568,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2580,7 +2580,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SHARD_OFF_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2592,7 +2592,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2604,7 +2604,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SHARD_FILE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2616,7 +2616,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SHARD_DATA_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2628,7 +2628,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SHARD_HINT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2640,7 +2640,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2652,7 +2652,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2664,7 +2664,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2676,7 +2676,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2688,7 +2688,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2700,7 +2700,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_MAX_NDIM_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2712,7 +2712,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2724,7 +2724,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2736,7 +2736,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_LOG_ERROR_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2748,7 +2748,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_LOG_WARNING_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2760,7 +2760,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_LOG_INFO_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2772,7 +2772,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2784,7 +2784,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2796,7 +2796,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2808,7 +2808,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2820,7 +2820,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2832,7 +2832,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2844,7 +2844,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2856,7 +2856,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2868,7 +2868,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2880,7 +2880,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2892,7 +2892,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2904,7 +2904,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2916,7 +2916,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2928,7 +2928,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_METRIC_SUM_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2940,7 +2940,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2952,7 +2952,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2964,7 +2964,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_APPLY_SGD_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2976,7 +2976,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -2988,7 +2988,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3000,7 +3000,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3012,7 +3012,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3024,7 +3024,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3036,7 +3036,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3048,7 +3048,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3060,7 +3060,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3072,7 +3072,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_EDGE_NONE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3084,7 +3084,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_068a8ff09b8b46f5() {
 }
 
 
-long long _wrap_memory_counter_cdist_068a8ff09b8b46f5() {
+long long _wrap_memory_counter_cdist_89731aec75a00b3d() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3095,7 +3095,7 @@ long long _wrap_memory_counter_cdist_068a8ff09b8b46f5() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_068a8ff09b8b46f5(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_89731aec75a00b3d(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3108,7 +3108,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_068a8ff09b8b46f5(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3118,7 +3118,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3128,7 +3128,7 @@ void _wrap_delete_Callbacks_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3145,7 +3145,7 @@ intgo _wrap_Callbacks_replica_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3166,7 +3166,7 @@ long long _wrap_Callbacks_values_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3185,7 +3185,7 @@ long long _wrap_Callbacks_merge_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3204,7 +3204,7 @@ intgo _wrap_Callbacks_update_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3234,7 +3234,7 @@ long long _wrap_Callbacks_update_values_cdist_068a8ff09b8b46f5(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3251,7 +3251,7 @@ long long _wrap_Callbacks_source_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3277,7 +3277,7 @@ long long _wrap_Callbacks_file_source_cdist_068a8ff09b8b46f5(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3298,7 +3298,7 @@ long long _wrap_Callbacks_dataset_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3317,7 +3317,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_068a8ff09b8b46f5(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3336,7 +3336,7 @@ long long _wrap_Callbacks_value_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3351,7 +3351,7 @@ long long _wrap_Callbacks_initial_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3367,7 +3367,7 @@ void _wrap_Callbacks_loop_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3387,7 +3387,7 @@ void _wrap_Callbacks_reduce_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3415,7 +3415,7 @@ void _wrap_Callbacks_apply_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3438,7 +3438,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_068a8ff09b8b46f5(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3459,7 +3459,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_068a8ff09b8b46f5(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3482,7 +3482,7 @@ intgo _wrap_Callbacks_gather_components_cdist_068a8ff09b8b46f5(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3503,7 +3503,7 @@ void _wrap_Callbacks_log_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3515,7 +3515,7 @@ void _wrap_Callbacks_release_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3525,7 +3525,7 @@ void _wrap_set_callbacks_cdist_068a8ff09b8b46f5(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_dist_version_cdist_068a8ff09b8b46f5() {
+intgo _wrap_dist_version_cdist_89731aec75a00b3d() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -3536,7 +3536,7 @@ intgo _wrap_dist_version_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_068a8ff09b8b46f5(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_89731aec75a00b3d(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -3554,7 +3554,7 @@ intgo _wrap_dist_has_feature_cdist_068a8ff09b8b46f5(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_068a8ff09b8b46f5(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_89731aec75a00b3d(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3567,7 +3567,7 @@ _gostring_ _wrap_dist_status_name_cdist_068a8ff09b8b46f5(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_068a8ff09b8b46f5(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3595,7 +3595,7 @@ _gostring_ _wrap_dist_fail_cdist_068a8ff09b8b46f5(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3607,7 +3607,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3619,7 +3619,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3631,7 +3631,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3643,7 +3643,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3655,7 +3655,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3667,7 +3667,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3679,7 +3679,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3691,7 +3691,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3703,7 +3703,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3715,7 +3715,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_068a8ff09b8b46f5() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
   
@@ -3727,7 +3727,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_068a8ff09b8b46f5() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_068a8ff09b8b46f5(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_89731aec75a00b3d(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -3742,7 +3742,7 @@ _gostring_ _wrap_dist_enum_name_cdist_068a8ff09b8b46f5(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_068a8ff09b8b46f5(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -3772,7 +3772,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_068a8ff09b8b46f5(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3784,7 +3784,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_068a8ff09b8b46f5(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3797,7 +3797,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_068a8ff09b8b46f5(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3809,7 +3809,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_068a8ff09b8b46f5(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3822,7 +3822,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_068a8ff09b8b46f5(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3834,7 +3834,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_068a8ff09b8b46f5(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3847,7 +3847,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_068a8ff09b8b46f5(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3859,7 +3859,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_068a8ff09b8b46f5(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3872,7 +3872,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_068a8ff09b8b46f5(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -3884,7 +3884,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3897,7 +3897,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_068a8ff09b8b46f5(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3916,7 +3916,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_068a8ff09b8b46f5(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3929,7 +3929,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_068a8ff09b8b46
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -3941,7 +3941,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_068a8ff09b8b46f5(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -3954,7 +3954,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -3966,7 +3966,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_068a8ff09b8b46f5(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -3979,7 +3979,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_068a8ff09b8b46f5(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -3991,7 +3991,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_068a8ff09b8b46f5(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -4004,7 +4004,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_068a8ff09b8b46
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4016,7 +4016,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_068a8ff09b8b46f
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4029,7 +4029,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_068a8ff09b8b46
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4041,7 +4041,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_068a8ff09b8b46f5(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4054,7 +4054,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4066,7 +4066,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_068a8ff09b8b46f5(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4079,7 +4079,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_068a8ff09b8b46f5(dis
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4089,7 +4089,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_068a8ff09b8b46f5(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_068a8ff09b8b46f5() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_89731aec75a00b3d() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -4100,7 +4100,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_068a8ff09b8b46f5() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4110,7 +4110,7 @@ void _wrap_delete_dist_strategy_options_cdist_068a8ff09b8b46f5(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4122,7 +4122,7 @@ void _wrap_dist_strategy_options_set_log_cdist_068a8ff09b8b46f5(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -4143,7 +4143,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_068a8ff09b8b46f5(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4166,7 +4166,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_068a8ff09b8b46f5(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4186,7 +4186,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_068a8ff09b8b46f5(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_068a8ff09b8b46f5(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -4209,7 +4209,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_068a8ff09b8b46f5(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4230,7 +4230,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_068a8ff09b8b46f5(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4251,7 +4251,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4264,7 +4264,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_068a8ff09b8b46f5(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -4287,7 +4287,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4300,7 +4300,7 @@ intgo _wrap_dist_strategy_kind_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4332,7 +4332,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4364,7 +4364,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_068a8ff09b8b46f5(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_068a8ff09b8b46f5(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_89731aec75a00b3d(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4395,7 +4395,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_068a8ff09b8b46f5(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4407,7 +4407,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_068a8ff09b8b46f5(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4420,7 +4420,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_068a8ff09b8b46f5(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4432,7 +4432,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_068a8ff09b8b46f5(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4445,7 +4445,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_068a8ff09b8b46f5(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4457,7 +4457,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_068a8ff09b8b
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4470,7 +4470,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_068a8ff09b8
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4482,7 +4482,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4495,7 +4495,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_068a8ff09b8b46f5(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4507,7 +4507,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_068a8ff09b8b4
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4520,7 +4520,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_068a8ff09b8b
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4532,7 +4532,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_068a8ff09b8b
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4545,7 +4545,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_068a8ff09b8
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4557,7 +4557,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_068a8ff09b8b46f5(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4570,7 +4570,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_068a8ff09b8b46f5(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4582,7 +4582,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_068a8ff09b8b46f5(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4595,7 +4595,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_068a8ff09b8b46f5(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4607,7 +4607,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4620,7 +4620,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_068a8ff09b8b46f5(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4632,7 +4632,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_068a8ff09b8b46f5
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4645,7 +4645,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4657,7 +4657,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_068a8ff09b8b46
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4670,7 +4670,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_068a8ff09b8b4
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4682,7 +4682,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_068a8ff09b8b46f5
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4695,7 +4695,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_068a8ff09b8b46f
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_068a8ff09b8b46f5() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_89731aec75a00b3d() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -4706,7 +4706,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_068a8ff09b8b4
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_068a8ff09b8b46f5(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -4716,7 +4716,7 @@ void _wrap_delete_dist_strategy_properties_cdist_068a8ff09b8b46f5(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_89731aec75a00b3d(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -4739,7 +4739,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -4762,7 +4762,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_068a8ff09b8b46f5(long long
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -4774,7 +4774,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4787,7 +4787,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_068a8ff09b8b46f5(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -4799,7 +4799,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_068a8ff09b8b46f5
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4812,7 +4812,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -4824,7 +4824,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_068a8ff09b8b46f5
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4837,7 +4837,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -4849,7 +4849,7 @@ void _wrap_dist_run_options_cancel_set_cdist_068a8ff09b8b46f5(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -4862,7 +4862,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_068a8ff09b8b46f5(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_068a8ff09b8b46f5() {
+dist_run_options *_wrap_new_dist_run_options_cdist_89731aec75a00b3d() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -4873,7 +4873,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_068a8ff09b8b46f5(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -4883,7 +4883,7 @@ void _wrap_delete_dist_run_options_cdist_068a8ff09b8b46f5(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -4911,7 +4911,7 @@ _gostring_ _wrap_dist_run_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -4945,7 +4945,7 @@ _gostring_ _wrap_dist_run_values_cdist_068a8ff09b8b46f5(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4958,7 +4958,7 @@ intgo _wrap_dist_replica_id_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4971,7 +4971,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -4984,7 +4984,7 @@ long long _wrap_dist_replica_strategy_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5016,7 +5016,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_068a8ff09b8b46f5(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5048,7 +5048,7 @@ _gostring_ _wrap_dist_merge_call_cdist_068a8ff09b8b46f5(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -5073,7 +5073,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -5096,7 +5096,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5117,7 +5117,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5138,7 +5138,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_068a8ff09b8b46f5(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_89731aec75a00b3d(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -5161,7 +5161,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_068a8ff09b8b46f5(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5189,7 +5189,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5202,7 +5202,7 @@ intgo _wrap_dist_cancel_signalled_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -5212,7 +5212,7 @@ void _wrap_dist_cancel_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5224,7 +5224,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_068a8ff09b8b46f5(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5237,7 +5237,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_068a8ff09b8b46f5(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5256,7 +5256,7 @@ void _wrap_dist_collective_options_tag_set_cdist_068a8ff09b8b46f5(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5269,7 +5269,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_068a8ff09b8b46f5(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5281,7 +5281,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5294,7 +5294,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_068a8ff09b8b46f5(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -5306,7 +5306,7 @@ void _wrap_dist_collective_options_group_set_cdist_068a8ff09b8b46f5(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -5319,7 +5319,7 @@ long long _wrap_dist_collective_options_group_get_cdist_068a8ff09b8b46f5(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5331,7 +5331,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_068a8ff09b8b46f5(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5344,7 +5344,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_068a8ff09b8b46f5
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5356,7 +5356,7 @@ void _wrap_dist_collective_options_axis_set_cdist_068a8ff09b8b46f5(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5369,7 +5369,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_068a8ff09b8b46f5(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5381,7 +5381,7 @@ void _wrap_dist_collective_options_planned_set_cdist_068a8ff09b8b46f5(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5394,7 +5394,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_068a8ff09b8b46f5(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5406,7 +5406,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_068a8ff09b8b46f5(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5419,7 +5419,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5431,7 +5431,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_068a8ff09b8b46f5(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5444,7 +5444,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_068a8ff09b8b46f5(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -5456,7 +5456,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_068a8ff09b8b46f5(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -5469,7 +5469,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_068a8ff09b8b46f5(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5481,7 +5481,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_068a8ff09b8b46
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5494,7 +5494,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_068a8ff09
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_068a8ff09b8b46f5() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_89731aec75a00b3d() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -5505,7 +5505,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5515,7 +5515,7 @@ void _wrap_delete_dist_collective_options_cdist_068a8ff09b8b46f5(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -5529,7 +5529,7 @@ void _wrap_dist_collective_options_set_weights_cdist_068a8ff09b8b46f5(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5541,7 +5541,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_068a8ff09b8b46f5(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -5555,7 +5555,7 @@ void _wrap_dist_collective_options_set_splits_cdist_068a8ff09b8b46f5(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5565,7 +5565,7 @@ void _wrap_dist_collective_options_begin_work_cdist_068a8ff09b8b46f5(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_068a8ff09b8b46f5(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -5578,7 +5578,7 @@ long long _wrap_dist_collective_options_work_cdist_068a8ff09b8b46f5(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5615,7 +5615,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5654,7 +5654,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5691,7 +5691,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5726,7 +5726,7 @@ _gostring_ _wrap_dist_all_gather_cdist_068a8ff09b8b46f5(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5763,7 +5763,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5800,7 +5800,7 @@ _gostring_ _wrap_dist_broadcast_cdist_068a8ff09b8b46f5(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5837,7 +5837,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5872,7 +5872,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_068a8ff09b8b46f5(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5911,7 +5911,7 @@ _gostring_ _wrap_dist_scan_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5950,7 +5950,7 @@ _gostring_ _wrap_dist_permute_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_89731aec75a00b3d(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -5973,7 +5973,7 @@ _gostring_ _wrap_dist_barrier_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -6002,7 +6002,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_068a8ff09b8b46f5(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -6029,7 +6029,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_068a8ff09b8b46f5(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6056,7 +6056,7 @@ _gostring_ _wrap_dist_group_create_cdist_068a8ff09b8b46f5(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6077,7 +6077,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6090,7 +6090,7 @@ intgo _wrap_dist_group_size_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -6105,7 +6105,7 @@ intgo _wrap_dist_group_rank_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -6117,7 +6117,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_068a8ff09b8b46f5(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6130,7 +6130,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_068a8ff09b8b46f5
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -6142,7 +6142,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_068a8ff09b8b46f5(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6155,7 +6155,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_068a8ff09b8b
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -6167,7 +6167,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6180,7 +6180,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_068a8ff09b8b46f5
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -6192,7 +6192,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_068a8ff09b8b46f5(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6205,7 +6205,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_068a8ff09b8b46f5(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_068a8ff09b8b46f5() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_89731aec75a00b3d() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -6216,7 +6216,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_068a8ff09
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -6226,7 +6226,7 @@ void _wrap_delete_dist_communication_options_cdist_068a8ff09b8b46f5(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -6251,7 +6251,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_068a8ff09b8b46f5(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -6263,7 +6263,7 @@ void _wrap_dist_apply_options_kind_set_cdist_068a8ff09b8b46f5(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6276,7 +6276,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_068a8ff09b8b46f5(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6288,7 +6288,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_068a8ff09b8b46f5(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6301,7 +6301,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_068a8ff09b8b46f5(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6313,7 +6313,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_068a8ff09b8b46f5(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6326,7 +6326,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_068a8ff09b8b46f5(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6338,7 +6338,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_068a8ff09b8b46f5(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6351,7 +6351,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_068a8ff09b8b46f5(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_068a8ff09b8b46f5() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_89731aec75a00b3d() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -6362,7 +6362,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6372,7 +6372,7 @@ void _wrap_delete_dist_apply_options_cdist_068a8ff09b8b46f5(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6388,7 +6388,7 @@ void _wrap_dist_apply_options_set_states_cdist_068a8ff09b8b46f5(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -6400,7 +6400,7 @@ void _wrap_dist_apply_options_set_function_cdist_068a8ff09b8b46f5(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6410,7 +6410,7 @@ void _wrap_dist_apply_options_want_norm_cdist_068a8ff09b8b46f5(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_068a8ff09b8b46f5(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6423,7 +6423,7 @@ double _wrap_dist_apply_options_norm_cdist_068a8ff09b8b46f5(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6462,7 +6462,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_068a8ff09b8b46f5(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_068a8ff09b8b46f5(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6488,7 +6488,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_068a8ff09b8b46f5(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_068a8ff09b8b46f5(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_89731aec75a00b3d(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6511,7 +6511,7 @@ _gostring_ _wrap_dist_work_test_cdist_068a8ff09b8b46f5(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6534,7 +6534,7 @@ _gostring_ _wrap_dist_work_wait_cdist_068a8ff09b8b46f5(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_068a8ff09b8b46f5(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_89731aec75a00b3d(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -6561,7 +6561,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_068a8ff09b8b46f5(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6582,7 +6582,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -6592,7 +6592,7 @@ void _wrap_dist_work_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6613,7 +6613,7 @@ _gostring_ _wrap_dist_work_start_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -6636,7 +6636,7 @@ _gostring_ _wrap_dist_work_ready_cdist_068a8ff09b8b46f5(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6664,7 +6664,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_068a8ff09b8b46f5(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6697,7 +6697,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6724,7 +6724,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_068a8ff09b8b46f5(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6751,7 +6751,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_068a8ff09b8b46f5(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6778,7 +6778,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6805,7 +6805,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_068a8ff09b8b46f5(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6841,7 +6841,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6864,7 +6864,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6887,7 +6887,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_068a8ff09b8b46f5(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6915,7 +6915,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_068a8ff09b8b46f5(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -6928,7 +6928,7 @@ long long _wrap_dist_value_retain_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -6938,7 +6938,7 @@ void _wrap_dist_value_release_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6951,7 +6951,7 @@ intgo _wrap_dist_value_kind_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -6964,7 +6964,7 @@ long long _wrap_dist_value_size_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -6979,7 +6979,7 @@ long long _wrap_dist_value_item_cdist_068a8ff09b8b46f5(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -6994,7 +6994,7 @@ _gostring_ _wrap_dist_value_key_cdist_068a8ff09b8b46f5(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7014,7 +7014,7 @@ long long _wrap_dist_value_get_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -7050,7 +7050,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_068a8ff09b8b46f5(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -7063,7 +7063,7 @@ long long _wrap_dist_value_variable_cdist_068a8ff09b8b46f5(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7093,7 +7093,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -7121,7 +7121,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7150,7 +7150,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_068a8ff09b8b46f5(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7163,7 +7163,7 @@ _gostring_ _wrap_dist_value_text_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7176,7 +7176,7 @@ long long _wrap_dist_value_object_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_068a8ff09b8b46f5(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_89731aec75a00b3d(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7201,7 +7201,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_068a8ff09b8b46f5(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_89731aec75a00b3d(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -7224,7 +7224,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7236,7 +7236,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_068a8ff09b8b46f5(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7249,7 +7249,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_068a8ff09b8b46f5(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7268,7 +7268,7 @@ void _wrap_dist_variable_options_name_set_cdist_068a8ff09b8b46f5(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7281,7 +7281,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_068a8ff09b8b46f5(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7293,7 +7293,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_068a8ff09b8b46f5(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7306,7 +7306,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_068a8ff09b8b46f5(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7318,7 +7318,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_068a8ff09b8b46f5(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7331,7 +7331,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_068a8ff09b8b46f5(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7343,7 +7343,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_068a8ff09b8b46f5(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7356,7 +7356,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_068a8ff09b8b46f5(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_068a8ff09b8b46f5() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_89731aec75a00b3d() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -7367,7 +7367,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_068a8ff09b8b46f5() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -7377,7 +7377,7 @@ void _wrap_delete_dist_variable_options_cdist_068a8ff09b8b46f5(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_068a8ff09b8b46f5(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -7389,7 +7389,7 @@ void _wrap_dist_variable_options_set_initial_cdist_068a8ff09b8b46f5(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -7419,7 +7419,7 @@ _gostring_ _wrap_dist_variable_create_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -7429,7 +7429,7 @@ void _wrap_dist_variable_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7442,7 +7442,7 @@ _gostring_ _wrap_dist_variable_name_cdist_068a8ff09b8b46f5(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7455,7 +7455,7 @@ intgo _wrap_dist_variable_num_copies_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7493,7 +7493,7 @@ _gostring_ _wrap_dist_variable_component_cdist_068a8ff09b8b46f5(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7518,7 +7518,7 @@ _gostring_ _wrap_dist_variable_read_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7545,7 +7545,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7570,7 +7570,7 @@ _gostring_ _wrap_dist_replica_read_cdist_068a8ff09b8b46f5(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7602,7 +7602,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7639,7 +7639,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_068a8ff09b8b46f5(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7652,7 +7652,7 @@ _gostring_ _wrap_dist_variable_class_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7665,7 +7665,7 @@ intgo _wrap_dist_variable_synchronization_cdist_068a8ff09b8b46f5(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7678,7 +7678,7 @@ intgo _wrap_dist_variable_aggregation_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7691,7 +7691,7 @@ intgo _wrap_dist_variable_trainable_cdist_068a8ff09b8b46f5(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7706,7 +7706,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_068a8ff09b8b46f5(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7740,7 +7740,7 @@ _gostring_ _wrap_dist_variable_device_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7765,7 +7765,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_068a8ff09b8b46f5(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7792,7 +7792,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_068a8ff09b8b46f5(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7821,7 +7821,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_068a8ff09b8b46f5(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7850,7 +7850,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7881,7 +7881,7 @@ _gostring_ _wrap_dist_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7912,7 +7912,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_068a8ff09b8b46f5(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7945,7 +7945,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -7972,7 +7972,7 @@ _gostring_ _wrap_dist_gather_cdist_068a8ff09b8b46f5(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -8002,7 +8002,7 @@ _gostring_ _wrap_dist_update_cdist_068a8ff09b8b46f5(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_068a8ff09b8b46f5(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_89731aec75a00b3d(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -8014,7 +8014,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_068a8ff09b8b46f5(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_068a8ff09b8b46f5(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_89731aec75a00b3d(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8027,7 +8027,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_068a8ff09b8b46f5(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_068a8ff09b8b46f5() {
+dist_update_options *_wrap_new_dist_update_options_cdist_89731aec75a00b3d() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -8038,7 +8038,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_068a8ff09b8b46f5(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_89731aec75a00b3d(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -8048,7 +8048,7 @@ void _wrap_delete_dist_update_options_cdist_068a8ff09b8b46f5(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8084,7 +8084,7 @@ _gostring_ _wrap_dist_replica_update_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8109,7 +8109,7 @@ _gostring_ _wrap_dist_local_results_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8136,7 +8136,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_068a8ff09b8b46f5(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_89731aec75a00b3d(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -8164,7 +8164,7 @@ _gostring_ _wrap_dist_destination_device_cdist_068a8ff09b8b46f5(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8200,7 +8200,7 @@ _gostring_ _wrap_dist_update_values_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8234,7 +8234,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -8247,7 +8247,7 @@ long long _wrap_dist_value_container_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8276,7 +8276,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_068a8ff09b8b46f5(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8307,7 +8307,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_068a8ff09b8b46f5(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8334,7 +8334,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_068a8ff09b8b46f5(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8361,7 +8361,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_068a8ff09b8b46f5(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_068a8ff09b8b46f5(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_89731aec75a00b3d(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -8384,7 +8384,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_068a8ff09b8b46f5(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -8396,7 +8396,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_068a8ff09b8b46f5(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8409,7 +8409,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_068a8ff09b8b46f5(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -8421,7 +8421,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_068a8ff09b8b46f5(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8434,7 +8434,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8453,7 +8453,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_068a8ff09b8b46f5
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8466,7 +8466,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_068a8ff09b
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -8478,7 +8478,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_068a8ff0
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8491,7 +8491,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_068
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -8501,7 +8501,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_068a8ff09b8b46f5(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_068a8ff09b8b46f5() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_89731aec75a00b3d() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -8512,7 +8512,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_068a8ff09b8
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -8522,7 +8522,7 @@ void _wrap_delete_dist_cross_device_options_cdist_068a8ff09b8b46f5(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -8534,7 +8534,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8550,7 +8550,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_068a8ff09b8b46f5(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_068a8ff09b8b46f5(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -8573,7 +8573,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_068a8ff09b8b46f5(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -8583,7 +8583,7 @@ void _wrap_dist_cross_device_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8596,7 +8596,7 @@ intgo _wrap_dist_cross_device_kind_cdist_068a8ff09b8b46f5(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8609,7 +8609,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8622,7 +8622,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_068a8ff09b8b46f5(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8634,7 +8634,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_068a8ff09b8b46f5(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8647,7 +8647,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -8659,7 +8659,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_068a8ff09b8b46f5(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8672,7 +8672,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8684,7 +8684,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_068a8ff09b8b46f5(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8697,7 +8697,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_068a8ff09b8b46f5(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8709,7 +8709,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_068a8ff09b8b46f5(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8722,7 +8722,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_068a8ff09b8b46f5(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -8734,7 +8734,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_068a8ff09b8b46f5(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -8747,7 +8747,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_068a8ff09b8b46f5(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8759,7 +8759,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_068a8ff09b8b46f5(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8772,7 +8772,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_068a8ff09b8b46f5(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8784,7 +8784,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_068a8ff09b8b46f5(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8797,7 +8797,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_068a8ff09b8b46f5(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8809,7 +8809,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_068a8ff09b8b46f5(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8822,7 +8822,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_068a8ff09b8b46f5(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8834,7 +8834,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_068a8ff09b8b46f5(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8847,7 +8847,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8859,7 +8859,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_068a8ff09b8b46f5(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8872,7 +8872,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_068a8ff09b8b46f5(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8884,7 +8884,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_068a8ff09b8b46f5(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8897,7 +8897,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_068a8ff09b8b46f5(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8909,7 +8909,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_068a8ff09b8b46f5(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8922,7 +8922,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_068a8ff09b8b46f5(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8934,7 +8934,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_068a8ff09b8b46f5(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8947,7 +8947,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_068a8ff09b8b46f5(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8959,7 +8959,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8972,7 +8972,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_068a8ff09b8b46f5(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8984,7 +8984,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_068a8ff09b8b46
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8997,7 +8997,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_068a8ff09b8b4
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_068a8ff09b8b46f5() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_89731aec75a00b3d() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -9008,7 +9008,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -9018,7 +9018,7 @@ void _wrap_delete_dist_dataset_options_cdist_068a8ff09b8b46f5(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_068a8ff09b8b46f5(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9032,7 +9032,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_068a8ff09b8b46f5(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -9064,7 +9064,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_068a8ff09b8b46f5(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9095,7 +9095,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_068a8ff09b8b46f5(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_068a8ff09b8b46f5(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9107,7 +9107,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_068a8ff09b8b46f5(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_068a8ff09b8b46f5(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9120,7 +9120,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_068a8ff09b8b46f5(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_068a8ff09b8b46f5(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9132,7 +9132,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_068a8ff09b8b46f5(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9145,7 +9145,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_068a8ff09b8b46f5(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_068a8ff09b8b46f5(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9157,7 +9157,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_068a8ff09b8b46f5(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_068a8ff09b8b46f5(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9170,7 +9170,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_068a8ff09b8b46f5(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_068a8ff09b8b46f5() {
+dist_input_context *_wrap_new_dist_input_context_cdist_89731aec75a00b3d() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -9181,7 +9181,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_068a8ff09b8b46f5(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -9191,7 +9191,7 @@ void _wrap_delete_dist_input_context_cdist_068a8ff09b8b46f5(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_068a8ff09b8b46f5(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -9216,7 +9216,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_068a8ff09b8b46f
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9246,7 +9246,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_068a8ff09b8b46f5(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -9256,7 +9256,7 @@ void _wrap_dist_dataset_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -9279,7 +9279,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_89731aec75a00b3d(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9291,7 +9291,7 @@ void _wrap_dist_position_pass_set_cdist_068a8ff09b8b46f5(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9304,7 +9304,7 @@ long long _wrap_dist_position_pass_get_cdist_068a8ff09b8b46f5(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_89731aec75a00b3d(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9316,7 +9316,7 @@ void _wrap_dist_position_elements_set_cdist_068a8ff09b8b46f5(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9329,7 +9329,7 @@ long long _wrap_dist_position_elements_get_cdist_068a8ff09b8b46f5(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_89731aec75a00b3d(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9341,7 +9341,7 @@ void _wrap_dist_position_examples_set_cdist_068a8ff09b8b46f5(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9354,7 +9354,7 @@ long long _wrap_dist_position_examples_get_cdist_068a8ff09b8b46f5(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_89731aec75a00b3d(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9366,7 +9366,7 @@ void _wrap_dist_position_batches_set_cdist_068a8ff09b8b46f5(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9379,7 +9379,7 @@ long long _wrap_dist_position_batches_get_cdist_068a8ff09b8b46f5(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_068a8ff09b8b46f5() {
+dist_position *_wrap_new_dist_position_cdist_89731aec75a00b3d() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -9390,7 +9390,7 @@ dist_position *_wrap_new_dist_position_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_position_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -9400,7 +9400,7 @@ void _wrap_delete_dist_position_cdist_068a8ff09b8b46f5(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_89731aec75a00b3d(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -9423,7 +9423,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_89731aec75a00b3d(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -9448,7 +9448,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_068a8ff09b8b46f5(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9471,7 +9471,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -9481,7 +9481,7 @@ void _wrap_dist_iterator_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9523,7 +9523,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_068a8ff09b8b46f5(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9554,7 +9554,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_068a8ff09b8b46f5(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9577,7 +9577,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_068a8ff09b8b46f5(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -9607,7 +9607,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9630,7 +9630,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_068a8ff09b8b46f5(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9653,7 +9653,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_068a8ff09b8b46f5(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9665,7 +9665,7 @@ void _wrap_dist_drift_num_copies_set_cdist_068a8ff09b8b46f5(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9678,7 +9678,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_068a8ff09b8b46f5(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9690,7 +9690,7 @@ void _wrap_dist_drift_replica_set_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9703,7 +9703,7 @@ intgo _wrap_dist_drift_replica_get_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9715,7 +9715,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_068a8ff09b8b46f5(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9728,7 +9728,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_068a8ff09b8b46f5(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -9740,7 +9740,7 @@ void _wrap_dist_drift_element_set_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9753,7 +9753,7 @@ long long _wrap_dist_drift_element_get_cdist_068a8ff09b8b46f5(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_068a8ff09b8b46f5() {
+dist_drift *_wrap_new_dist_drift_cdist_89731aec75a00b3d() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -9764,7 +9764,7 @@ dist_drift *_wrap_new_dist_drift_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -9774,7 +9774,7 @@ void _wrap_delete_dist_drift_cdist_068a8ff09b8b46f5(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -9799,7 +9799,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_068a8ff09b8b46f5(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -9831,7 +9831,7 @@ _gostring_ _wrap_dist_metric_create_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9869,7 +9869,7 @@ _gostring_ _wrap_dist_metric_update_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -9894,7 +9894,7 @@ _gostring_ _wrap_dist_metric_result_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -9917,7 +9917,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_068a8ff09b8b46f5(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9930,7 +9930,7 @@ intgo _wrap_dist_metric_kind_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9943,7 +9943,7 @@ _gostring_ _wrap_dist_metric_name_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9956,7 +9956,7 @@ long long _wrap_dist_metric_variable_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -9966,7 +9966,7 @@ void _wrap_dist_metric_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10004,7 +10004,7 @@ _gostring_ _wrap_dist_average_loss_cdist_068a8ff09b8b46f5(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10035,7 +10035,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_068a8ff09b8b46f5(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10056,7 +10056,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10077,7 +10077,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10098,7 +10098,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_068a8ff09b8b46f5(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_068a8ff09b8b46f5() {
+long long _wrap_dist_get_strategy_cdist_89731aec75a00b3d() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -10109,7 +10109,7 @@ long long _wrap_dist_get_strategy_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_068a8ff09b8b46f5() {
+intgo _wrap_dist_has_strategy_cdist_89731aec75a00b3d() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10120,7 +10120,7 @@ intgo _wrap_dist_has_strategy_cdist_068a8ff09b8b46f5() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_068a8ff09b8b46f5() {
+intgo _wrap_dist_in_cross_replica_context_cdist_89731aec75a00b3d() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10131,7 +10131,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_068a8ff09b8b46f5() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_068a8ff09b8b46f5() {
+long long _wrap_dist_get_replica_cdist_89731aec75a00b3d() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -10142,7 +10142,7 @@ long long _wrap_dist_get_replica_cdist_068a8ff09b8b46f5() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -10165,7 +10165,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10186,7 +10186,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_068a8ff09b8b46f5(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_068a8ff09b8b46f5(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -10198,7 +10198,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_068a8ff09b8b46f5(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_068a8ff09b8b46f5(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -10211,7 +10211,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_068a8ff09b8b46f5
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_068a8ff09b8b46f5() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_89731aec75a00b3d() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -10222,7 +10222,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_068a8ff09b8b46f5(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -10232,7 +10232,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_068a8ff09b8b46f5(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_068a8ff09b8b46f5(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10253,7 +10253,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_068a8ff09b8b46f5(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_068a8ff09b8b46f5(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10274,7 +10274,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_068a8ff09b8b46f5(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_068a8ff09b8b46f5(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10295,7 +10295,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_068a8ff09b8b46f5(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10329,7 +10329,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10363,7 +10363,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -10393,7 +10393,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10406,7 +10406,7 @@ long long _wrap_dist_checkpoint_size_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10421,7 +10421,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10464,7 +10464,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10494,7 +10494,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10507,7 +10507,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_068a8ff09b8b46f5(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10522,7 +10522,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_068a8ff09b8b46f5(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10542,7 +10542,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_068a8ff09b8b46f5(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -10552,7 +10552,7 @@ void _wrap_dist_checkpoint_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_068a8ff09b8b46f5() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_89731aec75a00b3d() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -10563,7 +10563,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_068a8ff09b8b46f5() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_068a8ff09b8b46f5(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_89731aec75a00b3d(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -10573,7 +10573,7 @@ void _wrap_delete_dist_topology_options_cdist_068a8ff09b8b46f5(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_068a8ff09b8b46f5(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_89731aec75a00b3d(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10606,7 +10606,7 @@ _gostring_ _wrap_dist_topology_create_cdist_068a8ff09b8b46f5(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -10616,7 +10616,7 @@ void _wrap_dist_topology_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10649,7 +10649,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_068a8ff09b8b46f5(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -10659,7 +10659,7 @@ void _wrap_dist_device_assignment_destroy_cdist_068a8ff09b8b46f5(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_068a8ff09b8b46f5(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_89731aec75a00b3d(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -10682,7 +10682,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_068a8ff09b8b46f5(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10695,7 +10695,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_068a8ff09b8b46f5(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10708,7 +10708,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_068a8ff09b8b46f5(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10721,7 +10721,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_068a8ff09b8b46f5(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10734,7 +10734,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_068a8ff09b8b46f5(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10759,7 +10759,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_068a8ff09b8b46f5(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10784,7 +10784,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_068a8ff09b8b46f5(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10809,7 +10809,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10844,7 +10844,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_068a8ff09b8b46f5(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10879,7 +10879,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_068a8ff09b8b46f5(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -10910,7 +10910,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_068a8ff09b8b46f5(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -10933,7 +10933,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_068a8ff09b8b46f5(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -10946,7 +10946,7 @@ long long _wrap_dist_device_assignment_topology_cdist_068a8ff09b8b46f5(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10959,7 +10959,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_068a8ff09b8b46f5(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10972,7 +10972,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_068a8ff09b8b46f5(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10999,7 +10999,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_068a8ff09b8b46f5(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11036,7 +11036,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_068a8ff09b8b46f5(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11073,7 +11073,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_068a8ff09b8b46f5(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11085,7 +11085,7 @@ void _wrap_dist_partition_kind_set_cdist_068a8ff09b8b46f5(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11098,7 +11098,7 @@ intgo _wrap_dist_partition_kind_get_cdist_068a8ff09b8b46f5(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11110,7 +11110,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_068a8ff09b8b46f5(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11123,7 +11123,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_068a8ff09b8b46f5(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11135,7 +11135,7 @@ void _wrap_dist_partition_logical_device_set_cdist_068a8ff09b8b46f5(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11148,7 +11148,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_068a8ff09b8b46f5(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11160,7 +11160,7 @@ void _wrap_dist_partition_uneven_set_cdist_068a8ff09b8b46f5(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11173,7 +11173,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_068a8ff09b8b46f5(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11185,7 +11185,7 @@ void _wrap_dist_partition_spmd_set_cdist_068a8ff09b8b46f5(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11198,7 +11198,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_068a8ff09b8b46f5(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_068a8ff09b8b46f5() {
+dist_partition *_wrap_new_dist_partition_cdist_89731aec75a00b3d() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -11209,7 +11209,7 @@ dist_partition *_wrap_new_dist_partition_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -11219,7 +11219,7 @@ void _wrap_delete_dist_partition_cdist_068a8ff09b8b46f5(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11233,7 +11233,7 @@ void _wrap_dist_partition_set_shape_cdist_068a8ff09b8b46f5(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11247,7 +11247,7 @@ void _wrap_dist_partition_set_dimensions_cdist_068a8ff09b8b46f5(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11268,7 +11268,7 @@ _gostring_ _wrap_dist_partition_check_cdist_068a8ff09b8b46f5(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_068a8ff09b8b46f5(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_89731aec75a00b3d(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -11280,7 +11280,7 @@ void _wrap_dist_split_options_uneven_set_cdist_068a8ff09b8b46f5(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_068a8ff09b8b46f5(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_89731aec75a00b3d(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11293,7 +11293,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_068a8ff09b8b46f5(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_068a8ff09b8b46f5() {
+dist_split_options *_wrap_new_dist_split_options_cdist_89731aec75a00b3d() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -11304,7 +11304,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_068a8ff09b8b46f5(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_89731aec75a00b3d(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -11314,7 +11314,7 @@ void _wrap_delete_dist_split_options_cdist_068a8ff09b8b46f5(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11341,7 +11341,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_068a8ff09b8b46f5(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11366,7 +11366,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_068a8ff09b8b46f5(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11379,7 +11379,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_068a8ff09b8b46f5(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -11392,7 +11392,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_068a8ff09b8b46f5(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_89731aec75a00b3d(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -11415,7 +11415,7 @@ _gostring_ _wrap_dist_value_partition_cdist_068a8ff09b8b46f5(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -11427,7 +11427,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_068a8ff09b8b46f5(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_068a8ff09b8b46f5(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11440,7 +11440,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_068a8ff09b8b46f5(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_068a8ff09b8b46f5(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -11452,7 +11452,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_068a8ff09b8b46f5(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_068a8ff09b8b46f5(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -11465,7 +11465,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_068a8ff09b8b46f5(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_068a8ff09b8b46f5() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_89731aec75a00b3d() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -11476,7 +11476,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_068a8ff09b8b46f5(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -11486,7 +11486,7 @@ void _wrap_delete_dist_devices_options_cdist_068a8ff09b8b46f5(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_068a8ff09b8b46f5(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -11498,7 +11498,7 @@ void _wrap_dist_devices_options_add_result_cdist_068a8ff09b8b46f5(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11532,7 +11532,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_068a8ff09b8b46f5(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_89731aec75a00b3d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11545,7 +11545,7 @@ intgo _wrap_dist_device_replica_cdist_068a8ff09b8b46f5(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11577,7 +11577,7 @@ _gostring_ _wrap_dist_device_axis_cdist_068a8ff09b8b46f5(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -11607,7 +11607,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_068a8ff09b8b46f5(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -11619,7 +11619,7 @@ void _wrap_dist_halo_ndim_set_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_89731aec75a00b3d(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11632,7 +11632,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_068a8ff09b8b46f5() {
+dist_halo *_wrap_new_dist_halo_cdist_89731aec75a00b3d() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -11643,7 +11643,7 @@ dist_halo *_wrap_new_dist_halo_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_89731aec75a00b3d(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -11653,7 +11653,7 @@ void _wrap_delete_dist_halo_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11667,7 +11667,7 @@ void _wrap_dist_halo_set_parts_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11681,7 +11681,7 @@ void _wrap_dist_halo_set_low_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11695,7 +11695,7 @@ void _wrap_dist_halo_set_high_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -11709,7 +11709,7 @@ void _wrap_dist_halo_set_edges_cdist_068a8ff09b8b46f5(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_068a8ff09b8b46f5(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -11744,7 +11744,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_068a8ff09b8b46f5(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_89731aec75a00b3d(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -11781,7 +11781,7 @@ _gostring_ _wrap_dist_reshard_cdist_068a8ff09b8b46f5(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_068a8ff09b8b46f5(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -11810,7 +11810,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_068a8ff09b8b46f5(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_068a8ff09b8b46f5(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11830,7 +11830,7 @@ intgo _wrap_fail_cdist_068a8ff09b8b46f5(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_068a8ff09b8b46f5(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11850,7 +11850,7 @@ intgo _wrap_fail_as_told_cdist_068a8ff09b8b46f5(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_068a8ff09b8b46f5(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_89731aec75a00b3d(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11863,7 +11863,7 @@ _gostring_ _wrap_Text_text_cdist_068a8ff09b8b46f5(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11886,7 +11886,7 @@ _gostring_ _wrap_Text_explain_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -11909,7 +11909,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_068a8ff09b8b46f5(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -11932,7 +11932,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_068a8ff09b8b46f5(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -11955,7 +11955,7 @@ _gostring_ _wrap_Text_describe_value_cdist_068a8ff09b8b46f5(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -11978,7 +11978,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_068a8ff09b8b46f5(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12001,7 +12001,7 @@ _gostring_ _wrap_Text_write_trace_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_068a8ff09b8b46f5(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12031,7 +12031,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_068a8ff09b8b46f5(Text *_swig_go_0, lon
 }
 
 
-Text *_wrap_new_Text_cdist_068a8ff09b8b46f5() {
+Text *_wrap_new_Text_cdist_89731aec75a00b3d() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -12042,7 +12042,7 @@ Text *_wrap_new_Text_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_Text_cdist_068a8ff09b8b46f5(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_89731aec75a00b3d(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -12052,7 +12052,7 @@ void _wrap_delete_Text_cdist_068a8ff09b8b46f5(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12075,7 +12075,7 @@ _gostring_ _wrap_Stragglers_read_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_89731aec75a00b3d(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12088,7 +12088,7 @@ long long _wrap_Stragglers_size_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12103,7 +12103,7 @@ intgo _wrap_Stragglers_collective_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12118,7 +12118,7 @@ intgo _wrap_Stragglers_group_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12133,7 +12133,7 @@ intgo _wrap_Stragglers_replica_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12148,7 +12148,7 @@ long long _wrap_Stragglers_rounds_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12163,7 +12163,7 @@ long long _wrap_Stragglers_times_last_cdist_068a8ff09b8b46f5(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12178,7 +12178,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_068a8ff09b8b46f5(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12193,7 +12193,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_068a8ff09b8b46f5(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -12208,7 +12208,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_068a8ff09b8b46f5() {
+Stragglers *_wrap_new_Stragglers_cdist_89731aec75a00b3d() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -12219,7 +12219,7 @@ Stragglers *_wrap_new_Stragglers_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_89731aec75a00b3d(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -12229,7 +12229,7 @@ void _wrap_delete_Stragglers_cdist_068a8ff09b8b46f5(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_89731aec75a00b3d(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12242,7 +12242,7 @@ long long _wrap_Numbers_size_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12257,7 +12257,7 @@ long long _wrap_Numbers_at_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12269,7 +12269,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_068a8ff09b8b46f5(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12281,7 +12281,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_068a8ff09b8b46f5(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12293,7 +12293,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_068a8ff09b8b46f5(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12305,7 +12305,7 @@ void _wrap_Numbers_topology_serialized_cdist_068a8ff09b8b46f5(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -12317,7 +12317,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_068a8ff09b8b46f5(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12344,7 +12344,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_068a8ff09b8b46f5(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12371,7 +12371,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_068a8ff09b8b46f
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_89731aec75a00b3d(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12383,7 +12383,7 @@ void _wrap_Numbers_partition_shape_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_89731aec75a00b3d(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12395,7 +12395,7 @@ void _wrap_Numbers_partition_dimensions_cdist_068a8ff09b8b46f5(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_89731aec75a00b3d(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -12420,7 +12420,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_068a8ff09b8b46f5(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12460,7 +12460,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -12483,7 +12483,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_068a8ff09b8b46f5(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_068a8ff09b8b46f5() {
+Numbers *_wrap_new_Numbers_cdist_89731aec75a00b3d() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -12494,7 +12494,7 @@ Numbers *_wrap_new_Numbers_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_Numbers_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_89731aec75a00b3d(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -12504,7 +12504,7 @@ void _wrap_delete_Numbers_cdist_068a8ff09b8b46f5(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_068a8ff09b8b46f5(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_89731aec75a00b3d(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -12529,7 +12529,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_068a8ff09b8b46f5(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -12560,7 +12560,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_068a8ff09b8b46f5(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12587,7 +12587,7 @@ void _wrap_tensor_at_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_068a8ff09b8b46f5(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_89731aec75a00b3d(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12608,7 +12608,7 @@ void _wrap_Destinations_add_cdist_068a8ff09b8b46f5(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_068a8ff09b8b46f5(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_89731aec75a00b3d(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -12621,7 +12621,7 @@ dist_destination *_wrap_Destinations_get_cdist_068a8ff09b8b46f5(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_068a8ff09b8b46f5() {
+Destinations *_wrap_new_Destinations_cdist_89731aec75a00b3d() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -12632,7 +12632,7 @@ Destinations *_wrap_new_Destinations_cdist_068a8ff09b8b46f5() {
 }
 
 
-void _wrap_delete_Destinations_cdist_068a8ff09b8b46f5(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_89731aec75a00b3d(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -12642,7 +12642,7 @@ void _wrap_delete_Destinations_cdist_068a8ff09b8b46f5(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12680,7 +12680,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_068a8ff09b8b46f5(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_068a8ff09b8b46f5(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12718,7 +12718,7 @@ _gostring_ _wrap_quick_broadcast_cdist_068a8ff09b8b46f5(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_068a8ff09b8b46f5(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12746,7 +12746,7 @@ _gostring_ _wrap_run_until_cdist_068a8ff09b8b46f5(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_068a8ff09b8b46f5(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -9,7 +9,7 @@ import org.libdist.internal.dist_devices_options;
 
 /** Rare choices for {@link Replica#runOnDevices}. Immutable: each method gives another set of options. */
 public final class DevicesOptions {
-    /** No bound on the time; results belong together as fits. */
+    /** No bound on the time; results are joined by the rules of dist_run_on_devices() in mesh.h. */
     public static final DevicesOptions DEFAULT = new DevicesOptions(0, List.of(), null);
 
     private final long timeoutNanos;
@@ -29,8 +29,8 @@ public final class DevicesOptions {
     }
 
     /**
-     * How results belong together: one partition for all leaves, or one for each in the order of the nest
-     * (dictionaries by key). Their shapes are not read.
+     * How the devices' results are joined: one partition for all leaves, or one for each leaf in the order of the
+     * nest (dictionaries: by key). The shape of a partition is not read.
      */
     public DevicesOptions results(Partition... results) {
         return new DevicesOptions(timeoutNanos, List.of(Objects.requireNonNull(results, "results")), cancel);

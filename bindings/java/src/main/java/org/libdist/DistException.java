@@ -98,8 +98,8 @@ public final class DistException extends RuntimeException {
     }
 
     /**
-     * The message in the words of libdist's C header, and without the hint: the same in every language, for
-     * reports to the project. Of one that a program made itself its message.
+     * The message in the words of libdist's C headers, without the hint. It is the same in every language, for
+     * reports to the project. Of an exception that a program made itself, this is its message.
      */
     public String coreMessage() {
         return coreMessage;
