@@ -10,6 +10,8 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "base": [],
     "kernel": ["base"],
     "trace": ["base"],
+    "cluster": ["base"],
+    "partitioner": ["base"],
     "comm": ["kernel", "trace"],
     "topology": ["kernel"],
     "collective": ["comm", "topology"],
@@ -22,7 +24,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "metric": ["value"],
     "inspect": ["cross_replica", "trace"],
     "run": ["async", "mesh", "cross_replica"],
-    "strategy": ["run", "input", "checkpoint"],
+    "strategy": ["run", "input", "checkpoint", "cluster"],
 }
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".i"}
 INCLUDE = re.compile(r'^\s*[#%]\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
