@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "capi/cluster.hpp"
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
 #include "capi/topology.hpp"
@@ -77,6 +78,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.stack_bytes = given.stack_size_bytes;
     DIST_TRY(read_communication(given.communication, &wanted.communication));
     wanted.cross_device = unwrap(given.cross_device);
+    wanted.cluster_resolver = unwrap(given.cluster_resolver);
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;
@@ -152,7 +154,7 @@ dist_status dist_strategy_cluster_resolver(const dist_strategy* strategy,
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_strategy_cluster_resolver", "strategy"));
     DIST_TRY(require(out_resolver, "dist_strategy_cluster_resolver", "out_resolver"));
-    *out_resolver = nullptr;
+    *out_resolver = wrap(unwrap(strategy).cluster_resolver());
     return kOk;
   });
 }

@@ -12,7 +12,7 @@
 namespace dist {
 namespace {
 
-// What lies in a member's block, in this order; all but the elements has a fixed place:
+// What lies in a member's payload, in this order; all but the elements has a fixed place:
 //
 //     Head
 //     part and whole of each tensor along the axis, where the collective cuts or joins    2n
@@ -67,8 +67,8 @@ class Reader {
   bool good_ = true;
 };
 
-// Puts what the member brings into its block.
-Status pack(const Call& call, const Offer& offer, int num_members, Block& block) noexcept {
+// Puts what the member brings into its payload.
+Status pack(const Call& call, const Offer& offer, int num_members, Payload& payload) noexcept {
   const bool parts = call.joins() || call.cuts();
   const std::size_t lists = call.in == nullptr ? 0 : call.lists();
   std::size_t bytes = sizeof(Head) + (parts ? 2 * call.n * sizeof(int64_t) : 0);
@@ -78,8 +78,8 @@ Status pack(const Call& call, const Offer& offer, int num_members, Block& block)
     const dist_tensor& tensor = call.in[i];
     bytes = aligned(bytes) + elements_of(tensor) * dtype_size(tensor.dtype);
   }
-  DIST_TRY(block.resize(bytes));
-  std::byte* at = block.data();
+  DIST_TRY(payload.resize(bytes));
+  std::byte* at = payload.data();
   const auto put = [&](const void* data, std::size_t size) {
     if (size != 0) std::memcpy(at, data, size);
     at += size;
@@ -97,7 +97,7 @@ Status pack(const Call& call, const Offer& offer, int num_members, Block& block)
   if (offer.weights != nullptr) put(offer.weights, lists * sizeof(double));
   for (std::size_t i = 0; i < lists * call.n; ++i) {
     dist_tensor dense = call.in[i];
-    std::byte* const begin = block.data() + aligned(static_cast<std::size_t>(at - block.data()));
+    std::byte* const begin = payload.data() + aligned(static_cast<std::size_t>(at - payload.data()));
     std::fill(at, begin, std::byte{});
     dense.data = at = begin;
     dense.strides = nullptr;
@@ -129,8 +129,8 @@ class AllMembers final : public Rendezvous {
   const int size_;
 };
 
-// The offers of all members: of this worker's as they lie in their slots, of the others' as their blocks say. The
-// tables lie in one block of the host's memory, since their size depends on the call.
+// The offers of all members: of this worker's as they lie in their slots, of the others' as their payloads say. The
+// tables lie in one payload of the host's memory, since their size depends on the call.
 class Offers {
  public:
   explicit Offers(Memory& memory) noexcept : tables_(memory) {}
@@ -178,20 +178,20 @@ class Offers {
     return Status(DIST_INTERNAL);
   }
 
-  static bool read_head(const Block& block, const Call& call, Head* out) noexcept {
-    if (block.bytes() < sizeof *out) return false;
-    std::memcpy(out, block.data(), sizeof *out);
+  static bool read_head(const Payload& payload, const Call& call, Head* out) noexcept {
+    if (payload.bytes() < sizeof *out) return false;
+    std::memcpy(out, payload.data(), sizeof *out);
     const std::size_t most = call.reduces() ? DIST_MAX_CONTRIBUTIONS : 1;
     return out->contributions <= most && out->offsets <= 1 && out->weighted <= 1 &&
            out->weighted == (call.weights != nullptr && out->contributions != 0 ? 1u : 0u) &&
            out->offsets == (call.splits != nullptr ? 1u : 0u);
   }
 
-  static bool read(const Block& block, const Call& call, int num_members, Offer& offer, dist_tensor*& tensor,
-                   int64_t*& dim) noexcept {
+  static bool read(const Payload& payload, const Call& call, int num_members, Offer& offer,
+                   dist_tensor*& tensor, int64_t*& dim) noexcept {
     Head head;
-    std::memcpy(&head, block.data(), sizeof head);
-    Reader reader(block.data(), block.bytes());
+    std::memcpy(&head, payload.data(), sizeof head);
+    Reader reader(payload.data(), payload.bytes());
     reader.take<Head>(1);
     const bool parts = call.joins() || call.cuts();
     const int64_t* const sizes = parts ? reader.take<int64_t>(2 * call.n) : nullptr;
@@ -253,7 +253,7 @@ class Offers {
     return true;
   }
 
-  Block tables_;
+  Payload tables_;
   const Offer** all_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several workers: members of other workers become blocks of bytes that lie here, and are read as
+// Collectives over several workers: members of other workers become payloads of bytes that lie here, and are read as
 // members' buffers are. So everything that an exchange can do, with the bits of one process that has all members.
 #pragma once
 

@@ -45,7 +45,7 @@ bool readable(const WorkerNotice& notice) noexcept {
 
 }  // namespace
 
-Status Block::resize(std::size_t bytes) noexcept {
+Status Payload::resize(std::size_t bytes) noexcept {
   if (bytes > room_) {
     // Doubled, so that sizes that grow a little from call to call do not allocate each time.
     const std::size_t room = bytes > room_ / 2 && bytes < most_of<std::byte>() / 2 ? bytes * 2 : bytes;
@@ -73,7 +73,7 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
       peers_(&memory),
       outgoing_(&memory),
       incoming_(&memory),
-      block_transfers_(&memory) {
+      payload_transfers_(&memory) {
   for (const int members : options.members) {
     Peer& peer = peers_.emplace_back(memory);
     peer.first = num_members_;
@@ -81,8 +81,8 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
     num_members_ += members;
     peer.sizes.resize(static_cast<std::size_t>(members));
     if (num_workers() - 1 == me_) continue;
-    for (int p = 0; p < members; ++p) peer.receive_blocks.push_back(&block_transfers_.emplace_back());
-    for (int p = 0; p < group.size(); ++p) peer.send_blocks.push_back(&block_transfers_.emplace_back());
+    for (int p = 0; p < members; ++p) peer.receive_payloads.push_back(&payload_transfers_.emplace_back());
+    for (int p = 0; p < group.size(); ++p) peer.send_payloads.push_back(&payload_transfers_.emplace_back());
   }
   outgoing_.reserve(static_cast<std::size_t>(group.size()));
   for (int p = 0; p < group.size(); ++p) outgoing_.emplace_back(memory);
@@ -109,8 +109,8 @@ void WorkerMeeting::each_transfer(Body&& body) noexcept {
   each_peer([&](int, Peer& peer) {
     for (Transfer* each : {&peer.send_header, &peer.receive_header, &peer.send_sizes, &peer.receive_sizes})
       body(*each);
-    for (Transfer* each : peer.receive_blocks) body(*each);
-    for (Transfer* each : peer.send_blocks) body(*each);
+    for (Transfer* each : peer.receive_payloads) body(*each);
+    for (Transfer* each : peer.send_payloads) body(*each);
   });
 }
 
@@ -277,8 +277,8 @@ bool WorkerMeeting::find_trouble(Found* out) noexcept {
     for (const Transfer* each :
          {&peer.send_header, &peer.receive_header, &peer.send_sizes, &peer.receive_sizes})
       look(*each);
-    for (const Transfer* each : peer.receive_blocks) look(*each);
-    for (const Transfer* each : peer.send_blocks) look(*each);
+    for (const Transfer* each : peer.receive_payloads) look(*each);
+    for (const Transfer* each : peer.send_payloads) look(*each);
   });
   return found;
 }
@@ -323,7 +323,7 @@ Status WorkerMeeting::fail_all(const Found& found) noexcept {
     std::snprintf(report.message + used, sizeof report.message - used,
                   "; worker %d says so alone: it has not heard from worker 0, which reports for all", me_);
   }
-  // The blocks are this worker's again before its members go on.
+  // The payloads are this worker's again before its members go on.
   each_transfer([&](Transfer& transfer) {
     while (!transfer.over()) transport_.progress();
   });
@@ -366,10 +366,10 @@ Status WorkerMeeting::meet(const Signature& signature) noexcept {
   own_.signature = signature;
   own_.signature.function = nullptr;
   own_.signature.digest = signature.shared_digest;
-  own_.block_bytes = outgoing_[0].bytes();
+  own_.payload_bytes = outgoing_[0].bytes();
   for (std::size_t p = 0; p < own_sizes_.size(); ++p) {
     own_sizes_[p] = outgoing_[p].bytes();
-    if (own_sizes_[p] != own_sizes_[0]) own_.block_bytes = WorkerHeader::kSizesVary;
+    if (own_sizes_[p] != own_sizes_[0]) own_.payload_bytes = WorkerHeader::kSizesVary;
   }
   each_peer([&](int w, Peer& peer) {
     transport_.receive(w, key(kHeaders), bytes_of(peer.header), sizeof peer.header, peer.receive_header);
@@ -395,15 +395,17 @@ Status WorkerMeeting::meet(const Signature& signature) noexcept {
   return agree ? kOk : fail_all({verdict_of(Trouble::kDisagreement, 0)});
 }
 
-// Where the members of a worker bring blocks of their own sizes.
+// Where the members of a worker bring payloads of their own sizes.
 Status WorkerMeeting::move_sizes() noexcept {
-  const auto vary = [](const WorkerHeader& header) { return header.block_bytes == WorkerHeader::kSizesVary; };
+  const auto vary = [](const WorkerHeader& header) {
+    return header.payload_bytes == WorkerHeader::kSizesVary;
+  };
   each_peer([&](int w, Peer& peer) {
     if (vary(peer.header)) {
       transport_.receive(w, key(kSizes), reinterpret_cast<std::byte*>(peer.sizes.data()),
                          peer.sizes.size() * sizeof(uint64_t), peer.receive_sizes);
     } else {
-      std::fill(peer.sizes.begin(), peer.sizes.end(), peer.header.block_bytes);
+      std::fill(peer.sizes.begin(), peer.sizes.end(), peer.header.payload_bytes);
     }
     if (vary(own_)) {
       transport_.send(w, key(kSizes), reinterpret_cast<const std::byte*>(own_sizes_.data()),
@@ -450,17 +452,17 @@ Status WorkerMeeting::move() noexcept {
   DIST_TRY(move_sizes());
   DIST_TRY(make_room());
   each_peer([&](int w, Peer& peer) {
-    for (std::size_t p = 0; p < peer.receive_blocks.size(); ++p) {
-      Block& block = incoming_[static_cast<std::size_t>(peer.first) + p];
-      if (block.bytes() == 0) continue;
-      transport_.receive(w, key(kBlocks, static_cast<uint32_t>(p)), block.data(), block.bytes(),
-                         *peer.receive_blocks[p]);
+    for (std::size_t p = 0; p < peer.receive_payloads.size(); ++p) {
+      Payload& payload = incoming_[static_cast<std::size_t>(peer.first) + p];
+      if (payload.bytes() == 0) continue;
+      transport_.receive(w, key(kPayloads, static_cast<uint32_t>(p)), payload.data(), payload.bytes(),
+                         *peer.receive_payloads[p]);
     }
-    for (std::size_t p = 0; p < peer.send_blocks.size(); ++p) {
-      const Block& block = outgoing_[p];
-      if (block.bytes() == 0) continue;
-      transport_.send(w, key(kBlocks, static_cast<uint32_t>(p)), block.data(), block.bytes(),
-                      *peer.send_blocks[p]);
+    for (std::size_t p = 0; p < peer.send_payloads.size(); ++p) {
+      const Payload& payload = outgoing_[p];
+      if (payload.bytes() == 0) continue;
+      transport_.send(w, key(kPayloads, static_cast<uint32_t>(p)), payload.data(), payload.bytes(),
+                      *peer.send_payloads[p]);
     }
   });
   return await([&] {

@@ -13,7 +13,7 @@
 //     fold         fold
 //     finish       finish
 //
-// No wait for a worker lies between the group's enter() and finish(): what is sent and received lies in blocks
+// No wait for a worker lies between the group's enter() and finish(): what is sent and received lies in payloads
 // that are the meeting's, so that giving up never waits for a wire. The carrier alone looks at the deadline; the
 // other members wait for it.
 //
@@ -54,9 +54,9 @@ struct WorkerHeader {
 
   uint32_t magic = kMagic;
   uint32_t version = kVersion;
-  int32_t members = 0;       // of this worker
-  uint64_t block_bytes = 0;  // of each member's block, or kSizesVary
-  Signature signature;       // without addresses
+  int32_t members = 0;         // of this worker
+  uint64_t payload_bytes = 0;  // of each member's payload, or kSizesVary
+  Signature signature;         // without addresses
 };
 
 struct WorkerNotice {
@@ -68,16 +68,16 @@ struct WorkerNotice {
 };
 
 // Bytes that a member brings to a collective, or that came from one.
-class Block {
+class Payload {
  public:
-  explicit Block(Memory& memory) noexcept : memory_(memory) {}
-  Block(Block&& other) noexcept
+  explicit Payload(Memory& memory) noexcept : memory_(memory) {}
+  Payload(Payload&& other) noexcept
       : memory_(other.memory_),
         data_(std::exchange(other.data_, nullptr)),
         room_(std::exchange(other.room_, 0)),
         bytes_(std::exchange(other.bytes_, 0)) {}
-  ~Block() { memory_.free(data_, room_, kAlign); }
-  Block& operator=(const Block&) = delete;
+  ~Payload() { memory_.free(data_, room_, kAlign); }
+  Payload& operator=(const Payload&) = delete;
 
   // What was in it is lost.
   Status resize(std::size_t bytes) noexcept;
@@ -127,32 +127,32 @@ class WorkerMeeting final : public TransportListener {
   void leave(Status returned, const ErrorRecord& failure) noexcept;
 
   // What a member brings to the next collective; written before it arrives.
-  Block& outgoing(int member) noexcept { return outgoing_[static_cast<std::size_t>(member)]; }
+  Payload& outgoing(int member) noexcept { return outgoing_[static_cast<std::size_t>(member)]; }
   // What the members of other workers brought, by their rank among all.
-  const Block& incoming(int rank) const noexcept { return incoming_[static_cast<std::size_t>(rank)]; }
+  const Payload& incoming(int rank) const noexcept { return incoming_[static_cast<std::size_t>(rank)]; }
 
-  // The carrier, when all members of this worker have come: meets the other workers and moves the blocks. After
+  // The carrier, when all members of this worker have come: meets the other workers and moves the payloads. After
   // a failure the group is poisoned. timeout_ns: as in Group::arrive().
   Status meet_and_move(const Signature& signature, int64_t timeout_ns) noexcept;
 
   void happened() noexcept override { group_.progress().advance(); }
 
  private:
-  enum Series : uint32_t { kHeaders, kSizes, kBlocks, kLeaves, kReports };
+  enum Series : uint32_t { kHeaders, kSizes, kPayloads, kLeaves, kReports };
   struct Peer {
-    explicit Peer(Memory& memory) : sizes(&memory), receive_blocks(&memory), send_blocks(&memory) {}
+    explicit Peer(Memory& memory) : sizes(&memory), receive_payloads(&memory), send_payloads(&memory) {}
     int first = 0;
     int members = 0;
     WorkerHeader header;
-    std::pmr::vector<uint64_t> sizes;  // of the members' blocks
+    std::pmr::vector<uint64_t> sizes;  // of the members' payloads
     WorkerNotice leave;
     Signature departed;  // for reports
     Transfer send_header, receive_header;
     Transfer send_sizes, receive_sizes;
     Transfer send_leave, receive_leave;
     Transfer send_report;
-    std::pmr::vector<Transfer*> receive_blocks;  // by member of the peer
-    std::pmr::vector<Transfer*> send_blocks;     // by own member
+    std::pmr::vector<Transfer*> receive_payloads;  // by member of the peer
+    std::pmr::vector<Transfer*> send_payloads;     // by own member
     // Its notice is there; without one it is under way, cancelled or lost.
     bool left() const noexcept { return receive_leave.end() == Transfer::End::kDone; }
   };
@@ -203,9 +203,9 @@ class WorkerMeeting final : public TransportListener {
   WorkerNotice leader_report_;
   Transfer receive_report_;  // begun on workers that are not the leader
   std::pmr::deque<Peer> peers_;
-  std::pmr::vector<Block> outgoing_;
-  std::pmr::vector<Block> incoming_;
-  std::pmr::deque<Transfer> block_transfers_;
+  std::pmr::vector<Payload> outgoing_;
+  std::pmr::vector<Payload> incoming_;
+  std::pmr::deque<Transfer> payload_transfers_;
 };
 
 }  // namespace dist

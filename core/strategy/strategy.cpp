@@ -179,6 +179,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       communication_(options.communication),
       cross_device_(Ref<CrossDevice>::share(options.cross_device)),
       assignment_(Ref<DeviceAssignment>::share(options.mesh.assignment)),
+      cluster_resolver_(Ref<ClusterResolver>::share(options.cluster_resolver)),
       mesh_(make_mesh(options.mesh, memory)),
       spmd_(options.mesh.spmd),
       wait_graph_(memory, plan.num_replicas),

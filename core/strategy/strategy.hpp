@@ -8,6 +8,7 @@
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/cluster/resolver.hpp"
 #include "core/comm/group.hpp"
 #include "core/cross_replica/communication.hpp"
 #include "core/cross_replica/cross_device.hpp"
@@ -34,6 +35,7 @@ struct StrategyOptions {
   const char* parameter_device = nullptr;
   Communication communication;
   CrossDevice* cross_device = nullptr;  // NULL: the default
+  ClusterResolver* cluster_resolver = nullptr;
   HostStrategy functions;               // of the host's own strategy
   MeshOptions mesh;                     // of the mesh strategy
   int64_t stack_bytes = 0;              // of each library thread; 0: the system's default
@@ -85,6 +87,8 @@ class Strategy final : public Counted {
   // Of the mesh strategy: which devices its replicas are made of (NULL: not known), and their axes.
   const DeviceAssignment* assignment() const noexcept { return assignment_.get(); }
   const DeviceMesh& mesh() const noexcept { return mesh_; }
+  // What describes the cluster, or NULL: all of the strategy is in this process.
+  ClusterResolver* cluster_resolver() const noexcept { return cluster_resolver_.get(); }
   const AsyncMemory& async_memory() const noexcept { return async_memory_; }
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
@@ -115,6 +119,7 @@ class Strategy final : public Counted {
   const Communication communication_;
   const Ref<CrossDevice> cross_device_;
   const Ref<DeviceAssignment> assignment_;
+  const Ref<ClusterResolver> cluster_resolver_;
   DeviceMesh mesh_;
   const bool spmd_;
   WaitGraph wait_graph_;

@@ -72,4 +72,7 @@
 #include "checkpoint.h"    /* variables in files */
 #include "topology.h"      /* where devices are, and which is whose */
 #include "mesh.h"          /* replicas of several logical devices */
+#include "cluster.h"       /* which processes there are, and what each does */
+#include "cluster_resolver.h" /* who says so: TF_CONFIG, Slurm, Kubernetes, ... */
+#include "partitioner.h"   /* into how many parts a variable is divided */
 /* clang-format on */

@@ -41,4 +41,6 @@
 #include "hpp/checkpoint.hpp"     // checkpoints
 #include "hpp/topology.hpp"       // topologies, device assignments
 #include "hpp/mesh.hpp"           // logical devices
+#include "hpp/cluster.hpp"        // cluster specs, resolvers
+#include "hpp/partitioner.hpp"    // partitioners
 // clang-format on

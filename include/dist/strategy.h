@@ -50,11 +50,13 @@ typedef struct dist_strategy_options {
      dist_replica_enter() */
   int64_t stack_size_bytes;
   int64_t async_bytes; /* most that queued asynchronous collectives may take; 0: see work.h */
+  /* what describes the cluster, for dist_strategy_cluster_resolver(); held; the strategy stays of one process */
+  dist_cluster_resolver *cluster_resolver;
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0                                                                                              \
+        0, 0, 0, 0                                                                                           \
   }
 
 /**
@@ -225,7 +227,8 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_query(const dist_strategy *str
                                                         dist_strategy_properties *out_properties);
 
 /**
- * What describes the cluster that the strategy is part of: NULL where it is of one process.
+ * What describes the cluster that the strategy is part of: dist_strategy_options.cluster_resolver; NULL where that was not
+ * given.
  *
  * Owns     *out_resolver is the strategy's.
  * Errors   INVALID_ARGUMENT  NULL.

@@ -344,6 +344,8 @@ typedef struct dist_cross_device dist_cross_device;
 typedef struct dist_topology dist_topology;
 /** Which devices of a topology are the logical devices of which replica. Immutable. */
 typedef struct dist_device_assignment dist_device_assignment;
+/** What describes a cluster of processes: cluster.h. */
+typedef struct dist_cluster_resolver dist_cluster_resolver;
 
 #ifdef __cplusplus
 }
@@ -409,6 +411,20 @@ enum {
   DIST_EDGE_NONE = 4     /* nothing: there the result ends */
 };
 
+/** Of tasks: none is given. */
+enum { DIST_TASK_UNSET = -2147483648 };
+
+/** Limits of what describes a cluster, which may come from outside the process. Bytes of texts count the end mark. */
+enum {
+  DIST_MAX_CLUSTER_TEXT_BYTES = 1048576, /* of a JSON text, or a list of hosts */
+  DIST_MAX_CLUSTER_DEPTH = 32,           /* of objects and lists in each other */
+  DIST_MAX_CLUSTER_JOBS = 64,
+  DIST_MAX_CLUSTER_TASKS = 65536, /* of all jobs together */
+  DIST_MAX_CLUSTER_MEMBERS = 64,  /* resolvers of a union, and unions in each other; specs of a union */
+  DIST_MAX_JOB_NAME_BYTES = 128,
+  DIST_MAX_ADDRESS_BYTES = 512 /* of an address; also of the other texts that resolvers give */
+};
+
 /** A piece of one tensor for dist_reduce_apply()'s callback: its elements first .. first + count - 1. */
 typedef struct dist_block {
   size_t tensor; /* index in the list */
@@ -424,8 +440,8 @@ typedef struct dist_block {
 /** Changes a parameter by its gradient. Called on several pieces at the same time; must not call libdist. */
 typedef void (*dist_apply_fn)(const dist_block *block, void *user_data);
 
-/** What describes a cluster of processes. */
-typedef struct dist_cluster_resolver dist_cluster_resolver;
+/** Jobs, their tasks, and where each task is. Immutable. */
+typedef struct dist_cluster_spec dist_cluster_spec;
 /** A number that is gathered over the updates of all replicas, step after step. */
 typedef struct dist_metric dist_metric;
 /** A file of tensors, open for reading. */

@@ -11,6 +11,8 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "kernel": ["base"],
     "trace": ["base"],
     "engine": ["base"],
+    "cluster": ["base"],
+    "partitioner": ["base"],
     "comm": ["kernel", "trace", "engine"],
     "topology": ["kernel"],
     "collective": ["comm", "topology"],
@@ -23,7 +25,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "metric": ["value"],
     "inspect": ["cross_replica", "trace"],
     "run": ["async", "mesh", "cross_replica"],
-    "strategy": ["run", "input", "checkpoint"],
+    "strategy": ["run", "input", "checkpoint", "cluster"],
 }
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".i"}
 INCLUDE = re.compile(r'^\s*[#%]\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

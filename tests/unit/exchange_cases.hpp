@@ -65,6 +65,8 @@ struct Case {
   bool uneven;
 };
 
+// The others exchange no lists of tensors.
+// @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD
 inline constexpr Case kCases[] = {
     {Collective::kAllReduce, DIST_REDUCE_SUM, 0, false, false},
     {Collective::kAllReduce, DIST_REDUCE_MEAN, 0, true, false},

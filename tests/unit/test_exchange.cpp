@@ -43,8 +43,6 @@ std::vector<std::vector<std::vector<float>>> apart(Members& members, int first) 
 }
 
 void two_processes_write_what_one_does(void**) {
-  // The others exchange no lists of tensors.
-  // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD
   std::mt19937_64 random(kSeed);
   const FpEnvironment environment;
   for (const Case& each : kCases) {

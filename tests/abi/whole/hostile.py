@@ -48,6 +48,9 @@ VALID_HERE = {
     ("dist_topology_cpu_at", "topology"): "f->host_topology",
     ("dist_topology_from_serialized", "bytes"): "f->bytes",
     ("dist_topology_from_serialized", "size_bytes"): "f->num_bytes",
+    ("dist_cluster_spec_from_json", "text"): '"{}"',
+    ("dist_slurm_expand_tasks_per_node", "tasks_per_node"): '"2(x3),1"',
+    ("dist_cluster_resolver_create_union", "resolvers"): "f->resolvers",
     ("dist_value_create_composite", "kind"): "DIST_VALUE_RAGGED",
     ("dist_value_create_composite", "n"): "2",
     ("dist_value_key", "value"): "f->dict",
@@ -80,6 +83,10 @@ VALID_BY_NAME = {
     "variables": "f->variables", "works": "&f->work", "args": "f->list", "kwargs": "f->dict", "slices": "f->slices",
     "labels": "&f->tensors[0]", "axes": "f->zero_axes", "computation_shape": "f->ones", "computation_stride": "f->ones",
     "coordinates": "f->zeros", "core_assignment": "f->zeros", "device_coordinates": "f->zeros", "mesh_shape": "f->ones",
+    "jobs": "f->jobs", "num_jobs": "1", "specs": "f->specs", "num_specs": "1", "resolvers": "f->resolvers",
+    "num_resolvers": "1", "task_type": '"worker"', "task_id": "0", "rpc_layer": '"grpc"', "host_list": '"n[1-2]"',
+    "job:const char *": '"worker"', "num_shards": "2", "element_bytes": "4", "min_shard_bytes": "4", "max_shard_bytes": "4",
+    "max_shards": "2", "num_rows": "4", "num_parts": "2", "part": "0", "row": "0", "shape": "f->numbers",
     "replica_ids": "f->zeros", "partition_dimensions": "f->numbers", "variable:const dist_value *": "f->variable_value",
     "destinations": "&f->destination", "destination:const dist_destination *": "&f->destination",
 }
@@ -92,7 +99,9 @@ VALID_BY_TYPE = {
     "const dist_cross_device *": "f->cross_device", "dist_metric *": "f->metric", "const dist_metric *": "f->metric",
     "const dist_checkpoint *": "f->checkpoint", "dist_checkpoint *": "f->checkpoint", "dist_topology *": "f->topology",
     "const dist_topology *": "f->topology", "dist_device_assignment *": "f->assignment",
-    "const dist_device_assignment *": "f->assignment",
+    "const dist_device_assignment *": "f->assignment", "dist_cluster_spec *": "f->cluster_spec",
+    "const dist_cluster_spec *": "f->cluster_spec", "dist_cluster_resolver *": "f->resolver",
+    "const dist_cluster_resolver *": "f->resolver",
     "dist_replica_fn": "replica_fn", "dist_values_fn": "values_fn", "dist_range_fn": "range_fn",
     "dist_merge_fn": "merge_fn", "dist_value_fn": "value_fn", "dist_update_fn": "update_fn",
     "dist_update_values_fn": "update_values_fn", "dist_source_fn": "source_fn", "dist_file_source_fn": "file_source_fn",
@@ -100,7 +109,8 @@ VALID_BY_TYPE = {
     "dist_straggler *": "f->stragglers", "dist_cancel *": "f->cancel", "const dist_cancel *": "f->cancel",
 }
 # Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
-FILLED = {"dist_apply_options", "dist_partition", "dist_halo", "dist_input_context", "dist_position"}
+FILLED = {"dist_apply_options", "dist_partition", "dist_halo", "dist_input_context", "dist_position",
+          "dist_slurm_options", "dist_kubernetes_options", "dist_cluster_resolver_functions"}
 # Fields that count: what else to set, so that there is an array to be read.
 COUNTS = {
     ("dist_dataset_options", "num_batch_sizes"): "batch_sizes = f->numbers",
@@ -108,11 +118,12 @@ COUNTS = {
     ("dist_devices_options", "num_results"): "results = f->partitions",
     ("dist_strategy_options", "num_devices"): "devices = f->device_names",
     ("dist_strategy_options", "num_axes"): "axes = f->axes",
+    ("dist_slurm_options", "num_jobs"): "jobs = f->jobs",
 }
 # A pointer that may be NULL, or handle for which NULL is a value: both outcomes are right.
 NULL_IS_FINE = {
     "user_data", "options", "release", "kwargs", "args", "job", "labels", "weights", "sample_weight", "destination",
-    "destinations", "over", "out_result", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
+    "destinations", "over", "task_type", "rpc_layer", "slurm", "kubernetes", "out_result", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
 }
 NULL_IS_FINE_HERE = {
     ("dist_fail", "message"), ("dist_set_strategy", "strategy"), ("dist_write_metrics", "name"),

@@ -49,6 +49,8 @@ struct fixture {
   dist_checkpoint *checkpoint;
   dist_topology *topology, *host_topology;
   dist_device_assignment *assignment;
+  dist_cluster_spec *cluster_spec;
+  dist_cluster_resolver *resolver;
 
   float data[2][4];
   float number[2];
@@ -62,6 +64,10 @@ struct fixture {
   dist_mesh_axis axes[1];
   dist_partition partition;
   const dist_partition *partitions[1];
+  dist_cluster_job jobs[1];
+  const char *addresses[1];
+  const dist_cluster_spec *specs[1];
+  dist_cluster_resolver *resolvers[1];
   int64_t numbers[4];
   int32_t zero_axes[1], zeros[4], ones[4];
   const void *bytes; /* the topology's */
@@ -166,6 +172,15 @@ static inline void make_arrays(struct fixture *f) {
   f->partition.kind = DIST_PARTITION_REPLICATE;
   f->partition.num_logical_devices = 1;
   f->partitions[0] = &f->partition;
+  f->addresses[0] = "a:1";
+  f->jobs[0] = (dist_cluster_job){"worker", f->addresses, NULL, 1};
+}
+
+static inline void make_cluster(struct fixture *f) {
+  NEED(dist_cluster_spec_create(f->jobs, 1, NULL, &f->cluster_spec));
+  NEED(dist_cluster_resolver_create_simple(f->cluster_spec, NULL, &f->resolver));
+  f->specs[0] = f->cluster_spec;
+  f->resolvers[0] = f->resolver;
 }
 
 static inline void make_strategies(struct fixture *f) {
@@ -221,6 +236,7 @@ static inline void make_fixture(struct fixture *f, struct shared *shared, const 
   f->function = function;
   f->variant = variant;
   make_arrays(f);
+  make_cluster(f);
   make_strategies(f);
   make_values(f);
   fixture_here = f;
@@ -282,6 +298,27 @@ static inline void fill_dist_partition(struct fixture *f, dist_partition *partit
   *partition = f->partition;
   partition->shape = f->shape;
   partition->ndim = 1;
+}
+static inline void fill_dist_slurm_options(struct fixture *f, dist_slurm_options *slurm) {
+  (void)f;
+  slurm->has_rank = 1;
+  slurm->num_tasks = 4;
+  slurm->host_list = "n[1-2]";
+  slurm->tasks_per_node = "2(x2)";
+}
+static inline void fill_dist_kubernetes_options(struct fixture *f, dist_kubernetes_options *kubernetes) {
+  (void)f;
+  kubernetes->num_workers = 2;
+  kubernetes->host_name = "trainer-1";
+}
+static dist_status cluster_spec_fn(dist_cluster_spec **out_spec, void *user_data) {
+  (void)user_data;
+  return dist_cluster_spec_create(fixture_here->jobs, 1, NULL, out_spec);
+}
+static inline void fill_dist_cluster_resolver_functions(struct fixture *f,
+                                                        dist_cluster_resolver_functions *functions) {
+  (void)f;
+  functions->spec = cluster_spec_fn;
 }
 static inline void fill_dist_halo(struct fixture *f, dist_halo *halo) {
   halo->ndim = 1;

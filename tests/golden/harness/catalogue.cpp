@@ -14,10 +14,10 @@ constexpr Replayed kAreas[] = {
     {"input_misc", replay_input_misc},
     {"input_sharding", replay_input_sharding},
     {"options", replay_options},
-    {"cluster", nullptr},
+    {"cluster", replay_cluster},
     {"tpu_device_assignment", replay_tpu_device_assignment},
     {"tpu_split", replay_tpu_split},
-    {"partitioners", nullptr},
+    {"partitioners", replay_partitioners},
     {"parameter_server", nullptr},
     {"multi_worker", nullptr},
 };

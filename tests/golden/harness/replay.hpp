@@ -170,11 +170,13 @@ class Replay {
 };
 
 // One function an area; catalogue.cpp lists them.
+void replay_cluster(Replay& replay);
 void replay_extended(Replay& replay);
 void replay_input(Replay& replay);
 void replay_input_misc(Replay& replay);
 void replay_input_sharding(Replay& replay);
 void replay_options(Replay& replay);
+void replay_partitioners(Replay& replay);
 void replay_reduce(Replay& replay);
 void replay_replica_context(Replay& replay);
 void replay_run(Replay& replay);

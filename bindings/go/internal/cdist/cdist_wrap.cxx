@@ -3084,6 +3084,102 @@ intgo _wrap_DIST_EDGE_NONE_cdist_89731aec75a00b3d() {
 }
 
 
+intgo _wrap_DIST_TASK_UNSET_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_TASK_UNSET;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_CLUSTER_TEXT_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_CLUSTER_DEPTH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_CLUSTER_JOBS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_CLUSTER_TASKS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_CLUSTER_MEMBERS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_JOB_NAME_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_ADDRESS_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 long long _wrap_memory_counter_cdist_89731aec75a00b3d() {
   int64_t result;
   long long _swig_go_result;
@@ -4075,6 +4171,31 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_89731aec75a00b3d(dis
   
   result = (int64_t) ((arg1)->async_bytes);
   _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cluster_resolver = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_cluster_resolver *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_cluster_resolver *) ((arg1)->cluster_resolver);
+  _swig_go_result = dist_swig::number(result); 
   return _swig_go_result;
 }
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cluster/cluster_spec.hpp"
+
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/text.hpp"
+#include "core/cluster/python_numbers.hpp"
+
+namespace dist {
+namespace {
+
+// An output stream as RapidJSON has them.
+class StringOut {
+ public:
+  using Ch = char;
+  explicit StringOut(std::pmr::string& text) noexcept : text_(text) {}
+  // NOLINTBEGIN(readability-identifier-naming): RapidJSON's names
+  void Put(char c) { text_.push_back(c); }
+  void Flush() {}
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  std::pmr::string& text_;
+};
+
+// The writer keeps its depth in memory of its allocator: a buffer that is larger than it ever needs.
+using Pool = rapidjson::MemoryPoolAllocator<>;
+using JsonWriter = rapidjson::Writer<StringOut, rapidjson::UTF8<>, rapidjson::UTF8<>, Pool>;
+constexpr std::size_t kDepth = 4;
+
+Status add_tasks(const JsonTree& tree, const JsonTree::Value& tasks, SpecBuilder& builder) {
+  int32_t index = 0;
+  for (const JsonTree::Value* task = tree.first_of(tasks); task != nullptr; task = tree.next_of(*task)) {
+    if (tasks.kind == JsonKind::kObject) DIST_TRY(int_of(task->key, "the index of a task", &index));
+    DIST_TRY(builder.add_task(index, task->kind == JsonKind::kText ? task->text : std::string_view()));
+    if (tasks.kind == JsonKind::kList) ++index;
+  }
+  return kOk;
+}
+
+// Whether a later member of the same object has the same name, so that this one does not count.
+bool comes_again(const JsonTree& tree, const JsonTree::Value& member) noexcept {
+  for (const JsonTree::Value* one = tree.next_of(member); one != nullptr; one = tree.next_of(*one)) {
+    if (one->key == member.key) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status ClusterSpec::from_json(Memory& memory, const JsonTree& tree, const JsonTree::Value& value,
+                              const char* what, Ref<ClusterSpec>* out) {
+  if (value.kind != JsonKind::kObject) {
+    return invalid_argument("%s is %s; it is an object with a list of addresses for each job", what,
+                            name_of(value.kind));
+  }
+  SpecBuilder builder(memory);
+  for (const JsonTree::Value* job = tree.first_of(value); job != nullptr; job = tree.next_of(*job)) {
+    DIST_TRY(builder.begin_job(job->key));
+    if (comes_again(tree, *job)) continue;
+    if (job->kind != JsonKind::kList && job->kind != JsonKind::kObject) {
+      return invalid_argument(
+          "%s has %s as the tasks of a job; they are a list, or an object by their indices", what,
+          name_of(job->kind));
+    }
+    DIST_TRY(add_tasks(tree, *job, builder));
+  }
+  return builder.finish(out);
+}
+
+Status ClusterSpec::from_json(Memory& memory, const char* text, Ref<ClusterSpec>* out) {
+  JsonTree tree(&memory);
+  DIST_TRY(tree.parse(text, "the cluster"));
+  return from_json(memory, tree, tree.root(), "the cluster", out);
+}
+
+namespace {
+
+// Whether a job's tasks follow one another in the union of `specs`: a list in the first spec that has it, and
+// in no later one an object.
+bool unites_as_list(std::span<const ClusterSpec* const> specs, const char* name) noexcept {
+  return std::all_of(specs.begin(), specs.end(), [&](const ClusterSpec* spec) {
+    const ClusterSpec::Job* const job = spec->find(name);
+    return job == nullptr || spec->is_list(*job);
+  });
+}
+
+// All tasks of one job. What it was given is still there: of one index twice, neither counts before the other.
+Status unite_job(std::span<const ClusterSpec* const> specs, const char* name, SpecBuilder& builder,
+                 std::pmr::vector<int32_t>& seen) {
+  const bool as_list = unites_as_list(specs, name);
+  int32_t next = 0;
+  seen.clear();
+  for (const ClusterSpec* const spec : specs) {
+    const ClusterSpec::Job* const job = spec->find(name);
+    if (job == nullptr) continue;
+    for (std::size_t k = 0; k < job->num_tasks; ++k) {
+      const int32_t index = as_list ? next++ : spec->indices(*job)[k];
+      DIST_TRY(builder.add_task(index, spec->address(*job, k)));
+      seen.push_back(index);
+    }
+  }
+  std::sort(seen.begin(), seen.end());
+  if (const auto twice = std::adjacent_find(seen.begin(), seen.end()); twice != seen.end()) {
+    return invalid_argument(
+        "job \"%s\" has a task %d in two of the specs; their tasks have different indices", name, *twice);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Status ClusterSpec::unite(Memory& memory, std::span<const ClusterSpec* const> specs, Ref<ClusterSpec>* out) {
+  SpecBuilder builder(memory);
+  std::pmr::vector<int32_t> seen(&memory);
+  for (const ClusterSpec* const spec : specs) {
+    for (const Job& job : spec->jobs()) {
+      if (builder.resume_job(spec->name(job))) continue;
+      DIST_TRY(builder.begin_job(spec->name(job)));
+      DIST_TRY(unite_job(specs, spec->name(job), builder, seen));
+    }
+  }
+  return builder.finish(out);
+}
+
+const ClusterSpec::Job* ClusterSpec::find(std::string_view wanted) const noexcept {
+  for (const Job& job : jobs_) {
+    if (wanted == name(job)) return &job;
+  }
+  return nullptr;
+}
+
+Status ClusterSpec::find(const char* name, const Job** out) const noexcept {
+  *out = name == nullptr ? nullptr : find(std::string_view(name));
+  if (*out != nullptr) return kOk;
+  if (name == nullptr) return invalid_argument("no job is named, and the task of this process is not known");
+  return invalid_argument("the cluster has no job \"%s\"", Shown(name).c_str());
+}
+
+Status ClusterSpec::task_address(const char* name, int32_t task, const char** out) const noexcept {
+  const Job* job = nullptr;
+  DIST_TRY(find(name, &job));
+  if (task == DIST_TASK_UNSET) return invalid_argument("no task of job \"%s\" is named", Shown(name).c_str());
+  const auto known = indices(*job);
+  const auto at = std::lower_bound(known.begin(), known.end(), task);
+  if (at == known.end() || *at != task) {
+    return invalid_argument("job \"%s\" has no task %d", Shown(name).c_str(), task);
+  }
+  *out = address(*job, static_cast<std::size_t>(at - known.begin()));
+  return kOk;
+}
+
+int64_t ClusterSpec::list_size(const Job& job) const noexcept {
+  return job.num_tasks == 0 ? 0 : int64_t{indices(job).back()} + 1;
+}
+
+bool ClusterSpec::is_list(const Job& job) const noexcept {
+  return job.num_tasks > 0 && indices(job).front() == 0 && list_size(job) == job.num_tasks;
+}
+
+bool ClusterSpec::operator==(const ClusterSpec& other) const noexcept {
+  if (jobs_.size() != other.jobs_.size()) return false;
+  return std::all_of(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+    const Job* const same = other.find(name(job));
+    if (same == nullptr || !std::ranges::equal(indices(job), other.indices(*same))) return false;
+    for (std::size_t k = 0; k < job.num_tasks; ++k) {
+      if (std::string_view(address(job, k)) != other.address(*same, k)) return false;
+    }
+    return true;
+  });
+}
+
+void ClusterSpec::write_json() {
+  char buffer[1024];
+  Pool pool(buffer, sizeof buffer);
+  StringOut out(json_);
+  JsonWriter json(out, &pool, kDepth);
+  json.StartObject();
+  for (const Job& job : jobs_) {
+    const bool as_list = is_list(job);
+    json.Key(name(job));
+    as_list ? json.StartArray() : json.StartObject();
+    for (std::size_t k = 0; k < job.num_tasks; ++k) {
+      if (!as_list) {
+        char index[16];
+        *std::to_chars(index, index + sizeof index - 1, indices(job)[k]).ptr = '\0';
+        json.Key(index);
+      }
+      json.String(address(job, k));
+    }
+    as_list ? json.EndArray() : json.EndObject();
+  }
+  json.EndObject();
+}
+
+}  // namespace dist

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resolver of the host's own functions. What they write is checked like any text from outside.
+#include <cstring>
+
+#include "core/base/text.hpp"
+#include "core/cluster/resolvers.hpp"
+
+namespace dist {
+namespace {
+
+constexpr const char* kSource = "a function of the host's";
+
+class HostFunctionsResolver final : public ClusterResolver {
+ public:
+  HostFunctionsResolver(Memory& memory, const ResolverOptions& options) : ClusterResolver(memory, options) {}
+  ~HostFunctionsResolver() override {
+    if (host_.release != nullptr) host_.release(host_.user_data);
+  }
+  // Once nothing can fail any more: from here on `release` is owed.
+  void take(const HostResolver& host) noexcept { host_ = host; }
+
+  Status spec(Ref<ClusterSpec>* out) const override {
+    dist_cluster_spec* handle = nullptr;
+    const Status status = called("spec", [&] { return host_.spec(&handle, host_.user_data); });
+    const Ref<ClusterSpec> made = Ref<ClusterSpec>::adopt(reinterpret_cast<ClusterSpec*>(handle));
+    DIST_TRY(status);
+    if (!made) return invalid_argument("the host's function spec gave no cluster spec");
+    *out = made;
+    return kOk;
+  }
+
+ protected:
+  const char* kind() const noexcept override { return "functions of the host's"; }
+  const char* spec_source() const noexcept override { return kSource; }
+  Status find_task_type(FoundText* out) const override { return text(host_.task_type, "task_type", out); }
+  Status find_rpc_layer(FoundText* out) const override { return text(host_.rpc_layer, "rpc_layer", out); }
+  Status find_environment(FoundText* out) const override {
+    if (host_.environment == nullptr) return ClusterResolver::find_environment(out);
+    return text(host_.environment, "environment", out);
+  }
+  Status find_task_id(FoundNumber* out) const override {
+    if (host_.task_id == nullptr) return kOk;
+    int32_t id = DIST_TASK_UNSET;
+    DIST_TRY(called("task_id", [&] { return host_.task_id(&id, host_.user_data); }));
+    *out = {id, kSource};
+    return kOk;
+  }
+  Status find_address(const AskedTask& asked, FoundText* out) const override {
+    if (host_.address != nullptr) {
+      char room[DIST_MAX_ADDRESS_BYTES] = "";
+      DIST_TRY(called("address", [&] {
+        return host_.address(asked.type, asked.id, asked.rpc_layer, room, sizeof room, host_.user_data);
+      }));
+      return take_text(room, "address", out);
+    }
+    if (asked.is_whole()) return task_address(asked, out);
+    return with_layer(asked.rpc_layer, "", "default", out);
+  }
+  Status find_num_accelerators(const AskedTask& asked, FoundNumber* out) const override {
+    if (host_.num_accelerators == nullptr) return ClusterResolver::find_num_accelerators(asked, out);
+    int32_t number = 0;
+    DIST_TRY(called("num_accelerators",
+                    [&] { return host_.num_accelerators(asked.type, asked.id, &number, host_.user_data); }));
+    if (number < 0) return invalid_argument("the host's function num_accelerators gave %d", number);
+    *out = {number, kSource};
+    return kOk;
+  }
+
+ private:
+  // What the function fails with stays its own words, where it has some.
+  template <class Call>
+  static Status called(const char* name, Call&& call) {
+    const uint64_t before = failures_on_this_thread();
+    const Status status(call());
+    if (status.ok() || failures_on_this_thread() != before) return status;
+    return fail(status.code(), "the host's function %s failed with %s", name, status_name(status.code()));
+  }
+
+  static Status take_text(const char (&room)[DIST_MAX_ADDRESS_BYTES], const char* what, FoundText* out) {
+    if (std::memchr(room, '\0', sizeof room) == nullptr) {
+      return invalid_argument("the host's function %s wrote a text without an end", what);
+    }
+    return out->set(room, kSource, what);
+  }
+
+  using TextFn = dist_status (*)(char*, std::size_t, int32_t*, void*);
+  Status text(TextFn fn, const char* what, FoundText* out) const {
+    if (fn == nullptr) return kOk;
+    char room[DIST_MAX_ADDRESS_BYTES] = "";
+    int32_t is_set = 1;
+    DIST_TRY(called(what, [&] { return fn(room, sizeof room, &is_set, host_.user_data); }));
+    return is_set == 0 ? kOk : take_text(room, what, out);
+  }
+
+  HostResolver host_;
+};
+
+}  // namespace
+
+Status create_host_resolver(Memory& memory, const HostResolver& functions, const ResolverOptions& options,
+                            Ref<ClusterResolver>* out) {
+  if (functions.spec == nullptr) {
+    return invalid_argument(
+        "functions->spec is NULL; a resolver of the host's own has at least that function");
+  }
+  Ref<HostFunctionsResolver> made = make_counted<HostFunctionsResolver>(memory, options);
+  made->take(functions);
+  *out = Ref<ClusterResolver>::adopt(made.take());
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Slurm says of a step, read: lists of hosts, of tasks a host, and who is where.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/cluster/cluster_spec.hpp"
+
+namespace dist {
+
+// "n[01-03,7],m1" is n01, n02, n03, n7, m1: at most DIST_MAX_CLUSTER_TASKS names, each shorter than an address.
+Status expand_host_list(const char* text, std::pmr::vector<std::pmr::string>* out);
+
+// "2(x3),1" is 2, 2, 2, 1.
+Status expand_tasks_per_node(const char* text, std::pmr::vector<int32_t>* out);
+
+struct SlurmJob {
+  std::string_view name;
+  std::size_t num_tasks;
+};
+
+// NULL, 0 and DIST_TASK_UNSET: not given.
+struct SlurmOptions {
+  int32_t rank = DIST_TASK_UNSET;
+  int32_t num_tasks = 0;
+  const char* host_list = nullptr;
+  const char* tasks_per_node = nullptr;
+  int32_t tasks_on_each_host = 0;
+  int32_t port_base = 0;
+  int32_t gpus_per_host = 0;
+  int32_t gpus_per_task = 0;
+  bool has_jobs = false;
+  std::span<const SlurmJob> jobs;
+};
+
+// A step: its cluster, and the place of this process in it.
+class SlurmStep {
+ public:
+  explicit SlurmStep(Memory& memory) : memory_(memory), hosts_(&memory) {}
+
+  // FAILED_PRECONDITION where a variable is not there, or jobs and hosts do not have the same number of tasks.
+  Status read(const SlurmOptions& options);
+
+  const Ref<ClusterSpec>& spec() const noexcept { return spec_; }
+  // The job of this process, or NULL; its index in it.
+  const char* job() const noexcept { return own_job_; }
+  int32_t index() const noexcept { return own_index_; }
+  int32_t gpus_per_task() const noexcept { return gpus_per_task_; }
+  int32_t rank() const noexcept { return rank_; }
+  int32_t num_tasks() const noexcept { return num_tasks_; }
+  // The first GPU of this process. -1: its rank is not one of the step's.
+  int32_t first_gpu() const noexcept { return first_gpu_; }
+
+ private:
+  struct HostTasks {
+    std::pmr::string host;
+    int32_t tasks;
+    uint32_t order;
+  };
+  Status read_rank(const SlurmOptions& options) noexcept;
+  Status read_hosts(const SlurmOptions& options);
+  Status add_hosts(std::span<std::pmr::string> hosts, std::span<const int32_t> tasks, int32_t on_each);
+  Status share_gpus(const SlurmOptions& options) noexcept;
+  Status place(const SlurmOptions& options);
+  Status place_jobs(std::span<SlurmJob> jobs, std::span<const std::pmr::string> addresses);
+  void place_gpus() noexcept;
+
+  Memory& memory_;
+  std::pmr::vector<HostTasks> hosts_;  // by name
+  Ref<ClusterSpec> spec_;
+  const char* own_job_ = nullptr;
+  int32_t own_index_ = DIST_TASK_UNSET;
+  int32_t rank_ = 0;
+  int32_t num_tasks_ = 0;
+  int32_t most_tasks_ = 0;  // of a host
+  int32_t gpus_per_task_ = 0;
+  int32_t first_gpu_ = -1;
+};
+
+}  // namespace dist

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resolver of a Slurm step, which is read when the resolver is made.
+#include <charconv>
+
+#include "core/cluster/resolvers.hpp"
+
+namespace dist {
+namespace {
+
+constexpr const char* kSource = "Slurm: rank, hosts and jobs of the step";
+
+class SlurmResolver final : public ClusterResolver {
+ public:
+  SlurmResolver(Memory& memory, const ResolverOptions& options)
+      : ClusterResolver(memory, options), step_(memory) {}
+  Status read(const SlurmOptions& slurm) { return step_.read(slurm); }
+
+  Status spec(Ref<ClusterSpec>* out) const override {
+    *out = step_.spec();
+    return kOk;
+  }
+
+  Status gpu_ids(FoundText* out) const override {
+    if (step_.first_gpu() < 0) {
+      return invalid_argument("the rank of this process is %d, and the Slurm step has %d tasks", step_.rank(),
+                              step_.num_tasks());
+    }
+    char ids[DIST_MAX_ADDRESS_BYTES];
+    char* at = ids;
+    char* const end = ids + sizeof ids;
+    for (int32_t i = 0; i < step_.gpus_per_task(); ++i) {
+      if (i > 0 && at < end) *at++ = ',';
+      const auto [stop, error] = std::to_chars(at, end, step_.first_gpu() + i);
+      if (error != std::errc{}) return invalid_argument("a task has too many GPUs to list");
+      at = stop;
+    }
+    return out->set({ids, static_cast<std::size_t>(at - ids)}, kSource, "the GPUs");
+  }
+
+ protected:
+  const char* kind() const noexcept override { return "Slurm"; }
+  const char* spec_source() const noexcept override { return "hosts and tasks of the Slurm step"; }
+  Status find_task_type(FoundText* out) const override {
+    return step_.job() == nullptr ? kOk : out->set(step_.job(), kSource, "task_type");
+  }
+  Status find_task_id(FoundNumber* out) const override {
+    if (step_.job() != nullptr) *out = {step_.index(), kSource};
+    return kOk;
+  }
+  Status find_rpc_layer(FoundText* out) const override { return out->set("grpc", "default", "rpc_layer"); }
+  Status find_address(const AskedTask& asked, FoundText* out) const override {
+    return own_or_asked_address(asked, out);
+  }
+  Status find_num_accelerators(const AskedTask&, FoundNumber* out) const override {
+    return *out = {step_.gpus_per_task(), "GPUs of a task of the Slurm step"}, kOk;
+  }
+
+ private:
+  SlurmStep step_;
+};
+
+}  // namespace
+
+Status create_slurm_resolver(Memory& memory, const SlurmOptions& slurm, const ResolverOptions& options,
+                             Ref<ClusterResolver>* out) {
+  Ref<SlurmResolver> made = make_counted<SlurmResolver>(memory, options);
+  DIST_TRY(made->read(slurm));
+  *out = Ref<ClusterResolver>::adopt(made.take());
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resolver of TF_CONFIG. It is read, and judged, at each question.
+#include "core/base/text.hpp"
+#include "core/cluster/python_numbers.hpp"
+#include "core/cluster/resolvers.hpp"
+
+namespace dist {
+namespace {
+
+constexpr const char* kVariable = "TF_CONFIG";
+
+// Python's `key in value`, and then value[key]: a list or text may have the key, but no value for it.
+Status look_up(const JsonTree& tree, const JsonTree::Value& value, std::string_view key, const char* what,
+               const JsonTree::Value** out) noexcept {
+  *out = nullptr;
+  bool has = false;
+  switch (value.kind) {
+    case JsonKind::kObject: *out = tree.find(value, key); return kOk;
+    case JsonKind::kText: has = value.text.find(key) != std::string_view::npos; break;
+    case JsonKind::kList:
+      for (const JsonTree::Value* one = tree.first_of(value); one != nullptr; one = tree.next_of(*one)) {
+        has = has || (one->kind == JsonKind::kText && one->text == key);
+      }
+      break;
+    default: return invalid_argument("%s is %s; it is an object", what, name_of(value.kind));
+  }
+  if (!has) return kOk;
+  return invalid_argument("%s is %s that has \"%.*s\"; it is an object", what, name_of(value.kind),
+                          static_cast<int>(key.size()), key.data());
+}
+
+class TfConfigResolver final : public ClusterResolver {
+ public:
+  TfConfigResolver(Memory& memory, const ResolverOptions& options) : ClusterResolver(memory, options) {}
+
+  Status spec(Ref<ClusterSpec>* out) const override {
+    JsonTree tree(&memory());
+    DIST_TRY(read(&tree));
+    const JsonTree::Value* cluster = nullptr;
+    DIST_TRY(look_up(tree, tree.root(), "cluster", kVariable, &cluster));
+    if (cluster == nullptr) return SpecBuilder(memory()).finish(out);
+    return ClusterSpec::from_json(memory(), tree, *cluster, "\"cluster\" in TF_CONFIG", out);
+  }
+
+ protected:
+  const char* kind() const noexcept override { return kVariable; }
+  const char* spec_source() const noexcept override { return source(); }
+
+  Status find_task_type(FoundText* out) const override {
+    JsonTree tree(&memory());
+    const JsonTree::Value* type = nullptr;
+    DIST_TRY(find_in_task(&tree, "type", &type));
+    if (type == nullptr) return kOk;
+    constexpr const char* kWhat = "the type of the task in TF_CONFIG";
+    char text[DIST_MAX_JOB_NAME_BYTES];
+    DIST_TRY(str_of(*type, kWhat, text, sizeof text));
+    return out->set(text, source(), kWhat);
+  }
+
+  Status find_task_id(FoundNumber* out) const override {
+    JsonTree tree(&memory());
+    const JsonTree::Value* index = nullptr;
+    DIST_TRY(find_in_task(&tree, "index", &index));
+    if (index == nullptr) return kOk;
+    int32_t number = 0;
+    DIST_TRY(int_of(*index, "the index of the task in TF_CONFIG", &number));
+    *out = {number, source()};
+    return kOk;
+  }
+
+  Status find_rpc_layer(FoundText* out) const override { return find_text("rpc_layer", out); }
+  Status find_environment(FoundText*) const override { return kOk; }
+
+  Status find_address(const AskedTask& asked, FoundText* out) const override {
+    DIST_TRY(find_text("session_master", out));
+    if (out->is_set) return kOk;
+    Ref<ClusterSpec> cluster;
+    DIST_TRY(spec(&cluster));
+    const auto jobs = cluster->jobs();
+    if (jobs.empty() || (jobs.size() == 1 && cluster->list_size(jobs[0]) == 1)) {
+      return out->set("", "the cluster has one task at most", "the address of a task");
+    }
+    FoundText type;
+    if (asked.type == nullptr) DIST_TRY(task_type(&type));
+    FoundNumber id{asked.id};
+    if (asked.id == DIST_TASK_UNSET) DIST_TRY(task_id(&id));
+    const char* const job = asked.type != nullptr ? asked.type : type.is_set ? type.text : nullptr;
+    const char* address = nullptr;
+    DIST_TRY(cluster->task_address(job, id.number, &address));
+    return with_layer(asked.rpc_layer, address, "address of the task", out);
+  }
+
+  // The task must be one of the cluster, as if its devices were to be listed.
+  Status find_num_accelerators(const AskedTask& asked, FoundNumber* out) const override {
+    FoundText where;
+    DIST_TRY(find_address({asked.type, asked.id, nullptr}, &where));
+    return ClusterResolver::find_num_accelerators(asked, out);
+  }
+
+ private:
+  const char* source() const noexcept {
+    return given_tf_config() != nullptr ? "TF_CONFIG, given as an option" : "environment variable TF_CONFIG";
+  }
+
+  Status read(JsonTree* tree) const {
+    const char* text = given_tf_config();
+    if (text == nullptr) text = environment_text(kVariable);
+    return tree->parse(text == nullptr ? "{}" : text, kVariable);
+  }
+
+  Status find_in_task(JsonTree* tree, std::string_view key, const JsonTree::Value** out) const {
+    DIST_TRY(read(tree));
+    const JsonTree::Value* task = nullptr;
+    DIST_TRY(look_up(*tree, tree->root(), "task", kVariable, &task));
+    *out = nullptr;
+    return task == nullptr ? kOk : look_up(*tree, *task, key, "\"task\" in TF_CONFIG", out);
+  }
+
+  // A member that is a text; null is not set.
+  Status find_text(const char* key, FoundText* out) const {
+    JsonTree tree(&memory());
+    DIST_TRY(read(&tree));
+    const JsonTree::Value* value = nullptr;
+    DIST_TRY(look_up(tree, tree.root(), key, kVariable, &value));
+    if (value == nullptr || value->kind == JsonKind::kNull) return kOk;
+    if (value->kind != JsonKind::kText) {
+      return invalid_argument("\"%s\" in TF_CONFIG is %s; it is a text", key, name_of(value->kind));
+    }
+    return out->set(value->text, source(), key);
+  }
+};
+
+}  // namespace
+
+Status create_tf_config_resolver(Memory& memory, const ResolverOptions& options, Ref<ClusterResolver>* out) {
+  *out = Ref<ClusterResolver>::adopt(make_counted<TfConfigResolver>(memory, options).take());
+  return kOk;
+}
+
+}  // namespace dist

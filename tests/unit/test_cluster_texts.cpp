@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/cluster's readers of texts: lists of Slurm, Python's numbers, JSON.
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <string>
+#include <vector>
+
+#include "core/cluster/json.hpp"
+#include "core/cluster/python_numbers.hpp"
+#include "core/cluster/slurm.hpp"
+
+extern "C" {
+#include <cmocka.h>
+}
+
+using namespace dist;
+
+namespace {
+
+// The hosts, parted by blanks; "-": it is no list.
+std::string hosts_of(const char* text) {
+  std::pmr::vector<std::pmr::string> hosts;
+  if (!expand_host_list(text, &hosts).ok()) return "-";
+  std::string all;
+  for (const auto& host : hosts) all.append(all.empty() ? "" : " ").append(host);
+  return all;
+}
+
+std::string tasks_of(const char* text) {
+  std::pmr::vector<int32_t> tasks;
+  if (!expand_tasks_per_node(text, &tasks).ok()) return "-";
+  std::string all;
+  for (const int32_t number : tasks) all.append(all.empty() ? "" : " ").append(std::to_string(number));
+  return all;
+}
+
+void host_lists(void**) {
+  const struct {
+    const char* text;
+    const char* hosts;
+  } rows[] = {{"n1", "n1"},
+              {"n[1-2],m5,o[3-4,6,7-9]", "n1 n2 m5 o3 o4 o6 o7 o8 o9"},
+              {"n[08-11]", "n08 n09 n10 n11"},
+              {"n[001,1,01]", "n001 n1 n01"},
+              {"n[ 1-2 ]", "n01 n02"},
+              {"[1-3]", "1 2 3"},
+              {"n[3-1]", ""},
+              {"", ""},
+              {"n1,", "n1"},
+              {",n1", "-"},
+              {"n1,,n2", "-"},
+              {"n[", "-"},
+              {"n]", "-"},
+              {"n[]", "-"},
+              {"n[1-2]x", "-"},
+              {"n[1-2][3-4]", "-"},
+              {"n[1[2]", "-"},
+              {"n[1-2-3]", "-"},
+              {"n[1-]", "-"},
+              {"n[-1]", "-"},
+              {"n[a-b]", "-"},
+              {"n[1,]", "-"},
+              {"a\nb", "-"},
+              {"\xff", "-"}};
+  for (const auto& row : rows) assert_string_equal(hosts_of(row.text).c_str(), row.hosts);
+}
+
+void tasks_per_node(void**) {
+  const struct {
+    const char* text;
+    const char* tasks;
+  } rows[] = {{"2(x3),1", "2 2 2 1"},
+              {"02(x2)", "2 2"},
+              {"2(x0)", ""},
+              {"0", "0"},
+              {"", "-"},
+              {"a", "-"},
+              {"2(3)", "-"},
+              {"2(x)", "-"},
+              {"2x3", "-"},
+              {"2(x3", "-"},
+              {"2, 1", "-"},
+              {"-1", "-"},
+              {"1,", "-"},
+              {"(x2)", "-"},
+              {"2(x3)4", "-"}};
+  for (const auto& row : rows) assert_string_equal(tasks_of(row.text).c_str(), row.tasks);
+}
+
+void integers_of_python(void**) {
+  int32_t number = 0;
+  assert_true(int_of(" \t+1_000\n", "it", &number).ok());
+  assert_int_equal(number, 1000);
+  assert_true(int_of("-2147483648", "it", &number).ok());
+  assert_int_equal(number, INT32_MIN);
+  for (const char* bad : {"", " ", "+", "--1", "1 2", "0x1", "1.0", "_1", "1_", "1__2", "2147483648",
+                          "99999999999999999999999"}) {
+    assert_false(int_of(bad, "it", &number).ok());
+  }
+}
+
+void json_within_limits(void**) {
+  std::pmr::monotonic_buffer_resource memory;
+  JsonTree tree(&memory);
+  assert_true(tree.parse(R"( {"a": [1, "x", null], "b": {"c": -1.5e3}, "a": true} )", "it").ok());
+  assert_true(tree.root().kind == JsonKind::kObject);
+  assert_true(tree.find(tree.root(), "a")->kind == JsonKind::kTrue);
+  assert_null(tree.find(tree.root(), "c"));
+  const JsonTree::Value* const list = tree.first_of(tree.root());
+  assert_true(list->kind == JsonKind::kList && list->key == "a");
+  const JsonTree::Value* const text = tree.next_of(*tree.first_of(*list));
+  assert_true(text->kind == JsonKind::kText && text->text == "x");
+  assert_true(tree.next_of(*text)->kind == JsonKind::kNull && tree.next_of(*tree.next_of(*text)) == nullptr);
+  assert_true(tree.first_of(*tree.find(tree.root(), "b"))->text == "-1.5e3");
+  for (const char* bad :
+       {"", " ", "{", "[1,]", "01", "1.", "Inf", "-NaN", "'a'", "\"\x01\"", "{} x", "\"\\ud800\""}) {
+    assert_false(tree.parse(bad, "it").ok());
+  }
+  for (const char* good : {"NaN", "Infinity", "-Infinity", "0", "-0", "\"\"", "[]"}) {
+    assert_true(tree.parse(good, "it").ok());
+  }
+}
+
+}  // namespace
+
+int main() {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(host_lists),
+      cmocka_unit_test(tasks_per_node),
+      cmocka_unit_test(integers_of_python),
+      cmocka_unit_test(json_within_limits),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
