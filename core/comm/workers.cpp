@@ -197,6 +197,12 @@ ErrorRecord WorkerMeeting::broken(int worker, const char* what) noexcept {
   return report;
 }
 
+// Whether it has left before this collective, and not since others had ended one: then it is not the culprit.
+bool WorkerMeeting::left_by_itself(const Peer& peer) const noexcept {
+  if (!peer.left() || !readable(peer.leave) || peer.leave.completed >= number_) return false;
+  return peer.leave.record.code == DIST_OK || peer.leave.record.culprit.worker < 0;
+}
+
 // kNone: only what all reports begin with.
 ErrorRecord WorkerMeeting::verdict_of(Trouble trouble, int64_t waited_ns) noexcept {
   const Signature* signatures[DIST_MAX_REPLICAS] = {};
@@ -206,12 +212,12 @@ ErrorRecord WorkerMeeting::verdict_of(Trouble trouble, int64_t waited_ns) noexce
     Peer& peer = peers_[static_cast<std::size_t>(w)];
     if (w == me_) {
       signatures[w] = &own_.signature;
-    } else if (peer.left() && peer.leave.completed < number_) {
+    } else if (left_by_itself(peer)) {
       peer.departed = departure();
       peer.departed.returned = peer.leave.record.code;
       signatures[w] = &peer.departed;
       failures[w] = &peer.leave.record;
-    } else if (peer.receive_header.end() == Transfer::End::kDone) {
+    } else if (done(peer.receive_header) && readable(peer.header, peer.members)) {
       signatures[w] = &peer.header.signature;
     }
   }
@@ -251,11 +257,10 @@ bool WorkerMeeting::find_trouble(Found* out) noexcept {
       *out = {broken(w, "a notice that cannot be read"), false};
       found = true;
     } else if (peer.leave.completed < number_) {
-      left = true;
-      // It has left since others had ended its collective: what it was told holds for all.
-      const ErrorRecord& record = peer.leave.record;
-      if (record.code == DIST_OK || record.culprit.worker < 0) return;
-      *out = {record, true};
+      left = left || left_by_itself(peer);
+      if (left_by_itself(peer)) return;
+      // What it was told holds for all.
+      *out = {peer.leave.record, true};
       found = true;
     }
   });
@@ -290,8 +295,7 @@ bool WorkerMeeting::await_leader() noexcept {
   for (;;) {
     const uint32_t seen = group_.progress().value.load(std::memory_order_acquire);
     transport_.progress();
-    if (receive_report_.over())
-      return receive_report_.end() == Transfer::End::kDone && readable(leader_report_);
+    if (receive_report_.over()) return done(receive_report_) && readable(leader_report_);
     // It has left without a word, or a report is still to come behind that notice.
     if (transport_.lost(0) || (leader.left() && leader.leave.reported == 0)) return false;
     const int64_t left = kReportGraceNs - (steady_now_ns() - begin);
@@ -301,7 +305,7 @@ bool WorkerMeeting::await_leader() noexcept {
   }
 }
 
-// Ends the collective here with one report: the leader's, or `own`.
+// Ends the collective here with one report: the leader's where there is one, else what was found.
 Status WorkerMeeting::fail_all(const Found& found) noexcept {
   each_transfer([&](Transfer& transfer) { transport_.cancel(transfer); });
   ErrorRecord report = found.report;

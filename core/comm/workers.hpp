@@ -173,6 +173,7 @@ class WorkerMeeting final : public TransportListener {
     bool told = false;  // by another worker: it is not this one's own finding
   };
   bool find_trouble(Found* out) noexcept;
+  bool left_by_itself(const Peer& peer) const noexcept;
   ErrorRecord verdict_of(Trouble trouble, int64_t waited_ns) noexcept;
   ErrorRecord lost(int worker) noexcept;
   ErrorRecord broken(int worker, const char* what) noexcept;
