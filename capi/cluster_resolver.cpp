@@ -283,9 +283,10 @@ dist_status dist_cluster_resolver_gpu_ids(const dist_cluster_resolver* resolver,
 }
 
 dist_status dist_cluster_explain(const dist_cluster_resolver* resolver, dist_text_fn fn, void* user_data) {
+  constexpr const char* kCall = "dist_cluster_explain";
   return guard([&]() -> Status {
-    DIST_TRY(require(resolver, "dist_cluster_explain", "resolver"));
-    if (fn == nullptr) return invalid_argument("dist_cluster_explain(): fn is NULL");
+    DIST_TRY(require(resolver, kCall, "resolver"));
+    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
     const std::pmr::string text = unwrap(resolver)->explain();
     fn(text.data(), text.size(), user_data);
     return kOk;

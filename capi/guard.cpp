@@ -40,7 +40,8 @@ Status check_list(const void* list, std::size_t n, std::size_t most, const char*
   return n == 0 ? kOk : require(list, call, name);
 }
 
-Status read_options(const void* given, void* known, std::size_t known_bytes, const char* name) noexcept {
+Status read_options(const void* given, void* known, std::size_t known_bytes, std::size_t align,
+                    const char* name) noexcept {
   uint32_t size;
   std::memcpy(&size, given, sizeof size);
   if (size < sizeof size) {
@@ -63,7 +64,10 @@ Status read_options(const void* given, void* known, std::size_t known_bytes, con
           name, i, known_bytes);
     }
   }
-  std::memcpy(known, given, std::min<std::size_t>(size, known_bytes));
+  // No version has a size that is no multiple of its alignment: one that ends inside a pointer must not make half
+  // of that pointer.
+  std::memcpy(known, given, std::min<std::size_t>(size / align * align, known_bytes));
+  static_cast<uint32_t*>(known)[0] = size;
   return kOk;
 }
 

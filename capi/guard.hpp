@@ -97,13 +97,14 @@ Status check_list(const T* list, std::size_t n, const char* call, const char* na
 
 // Reads options of whatever version the caller was compiled with: the smaller of the two sizes. A longer
 // struct whose unknown rest is not zero asks for something that this version has not.
-Status read_options(const void* given, void* known, std::size_t known_bytes, const char* name) noexcept;
+Status read_options(const void* given, void* known, std::size_t known_bytes, std::size_t align,
+                    const char* name) noexcept;
 
 template <class Options>
 Status read_options(const Options* given, Options* known, const char* name) noexcept {
   *known = Options{};
   known->struct_size = sizeof(Options);
-  return given == nullptr ? kOk : read_options(given, known, sizeof(Options), name);
+  return given == nullptr ? kOk : read_options(given, known, sizeof(Options), alignof(Options), name);
 }
 
 // Reserved fields are zero until a later version gives them a meaning. `field`: "dist_run_options.reserved".

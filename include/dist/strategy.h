@@ -62,7 +62,7 @@ typedef struct dist_strategy_options {
 /**
  * Sets all fields to their defaults, and struct_size to `struct_size_bytes`: the size that the caller was
  * compiled with, sizeof(dist_strategy_options). NULL is ignored, and so is a size that no version has (below 4 or above
- * 4,096 bytes).
+ * 4,096 bytes). Of options whose size is no multiple of their alignment, the bytes behind the last such multiple are not read.
  */
 DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_t struct_size_bytes);
 

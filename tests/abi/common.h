@@ -106,13 +106,15 @@ typedef struct host_thread {
   void *user_data;
   dist_status status;
   report error;
-  int left; /* 0: the thread ended inside its run */
+  atomic_int came; /* its dist_replica_enter() has returned */
+  int left;        /* 0: the thread ended inside its run */
 } host_thread;
 
 static inline void *host_thread_main(void *argument) {
   host_thread *self = argument;
   dist_replica *replica = NULL;
   self->status = dist_replica_enter(self->strategy, self->id, &replica);
+  atomic_store(&self->came, 1);
   if (self->status == DIST_OK) {
     const dist_status returned = self->fn(replica, self->user_data);
     self->status = dist_replica_leave(replica, returned);
@@ -122,7 +124,8 @@ static inline void *host_thread_main(void *argument) {
   return NULL;
 }
 
-/* dist_run(), or the same on threads of the host. `out_error` is the report where the status is not OK. */
+/* dist_run(), or the same on threads of the host, of which replica 0's comes first: where it was in a run that was given up, that
+   one is over then, while a replica that was not in it would come into it late, and be told. `out_error` is the report where the status is not OK. */
 static inline dist_status run_on(int32_t threads, dist_strategy *strategy, dist_replica_fn fn,
                                  void *user_data, report *out_error) {
   if (threads != DIST_THREADS_HOST) {
@@ -136,6 +139,7 @@ static inline dist_status run_on(int32_t threads, dist_strategy *strategy, dist_
   for (int32_t i = 0; i < n; i++) {
     threads_of_run[i] = (host_thread){.strategy = strategy, .id = i, .fn = fn, .user_data = user_data};
     if (pthread_create(&handles[i], NULL, host_thread_main, &threads_of_run[i]) != 0) abort();
+    while (!atomic_load(&threads_of_run[0].came)) sched_yield();
   }
   for (int32_t i = 0; i < n; i++) pthread_join(handles[i], NULL);
   const host_thread *first = NULL;

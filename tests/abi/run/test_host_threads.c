@@ -3,6 +3,7 @@
  * Threads of the host as replicas: entering, leaving, and what goes wrong between the two.
  */
 #include "tests/abi/clock.h"
+#include "tests/abi/gate.h"
 
 static void entering_and_leaving_alone(void **state) {
   (void)state;
@@ -151,23 +152,26 @@ typedef struct round_of {
   dist_strategy *strategy;
   int32_t id;
   dist_status status;
+  atomic_int came; /* its dist_replica_enter() has returned */
 } round_of;
 
 static void *enter_and_leave(void *argument) {
   round_of *r = argument;
   dist_replica *replica = NULL;
   r->status = dist_replica_enter(r->strategy, r->id, &replica);
+  atomic_store(&r->came, 1);
   if (r->status == DIST_OK) r->status = dist_replica_leave(replica, healthy(replica, NULL));
   return NULL;
 }
 
-/* A round of the first `n` replicas, each on a thread. */
+/* A round of `n` replicas, each on a thread; the first one comes first, as in run_on(). */
 static void round_by(dist_strategy *strategy, int32_t first, int32_t n, dist_status *out) {
   round_of rounds[MOST];
   pthread_t threads[MOST];
   for (int32_t i = 0; i < n; i++) {
-    rounds[i] = (round_of){strategy, first + i, DIST_INTERNAL};
+    rounds[i] = (round_of){strategy, first + i, DIST_INTERNAL, 0};
     assert_int_equal(pthread_create(&threads[i], NULL, enter_and_leave, &rounds[i]), 0);
+    while (!atomic_load(&rounds[0].came)) sched_yield();
   }
   for (int32_t i = 0; i < n; i++) {
     pthread_join(threads[i], NULL);
@@ -202,7 +206,7 @@ static void cancel_ends_a_round_that_nobody_will_complete(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(4, DIST_THREADS_HOST);
   for (int i = 0; i < 3; i++) {
-    round_of other = {strategy, 0, DIST_INTERNAL};
+    round_of other = {strategy, 0, DIST_INTERNAL, 0};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, enter_and_leave, &other), 0);
     dist_replica *replica = NULL;
@@ -229,6 +233,45 @@ static void who_comes_late_is_told(void **state) {
     assert_int_equal(dist_barrier(replica, NULL), DIST_CANCELLED);
     assert_fails(dist_replica_leave(replica, DIST_OK), DIST_CANCELLED, "dist_strategy_cancel()");
     assert_healthy(DIST_THREADS_HOST, strategy);
+  }
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+typedef struct comer {
+  dist_strategy *strategy;
+  atomic_int thread;
+  dist_status status;
+} comer;
+
+static void *come_back(void *argument) {
+  comer *c = argument;
+  dist_replica *replica = NULL;
+  atomic_store(&c->thread, this_thread());
+  c->status = dist_replica_enter(c->strategy, 0, &replica);
+  if (c->status == DIST_OK) {
+    (void)!dist_strategy_cancel(c->strategy);
+    (void)!dist_replica_leave(replica, DIST_OK);
+  }
+  return NULL;
+}
+
+/* Two of four were there, and one comes late: who is back waits for it alone, as the fourth may never come. */
+static void who_is_back_waits_for_those_inside_alone(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(4, DIST_THREADS_HOST);
+  for (int i = 0; i < 3; i++) {
+    dist_replica *replica = NULL;
+    assert_ok(dist_replica_enter(strategy, 0, &replica));
+    assert_ok(dist_strategy_cancel(strategy));
+    assert_fails(dist_replica_leave(replica, DIST_OK), DIST_CANCELLED, "dist_strategy_cancel()");
+    assert_ok(dist_replica_enter(strategy, 1, &replica));
+    comer back = {.strategy = strategy, .status = DIST_INTERNAL};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, come_back, &back), 0);
+    while (atomic_load(&back.thread) == 0 || !sleeps(atomic_load(&back.thread))) sched_yield();
+    assert_fails(dist_replica_leave(replica, DIST_OK), DIST_CANCELLED, "dist_strategy_cancel()");
+    pthread_join(thread, NULL);
+    assert_int_equal(back.status, DIST_OK);
   }
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -302,6 +345,7 @@ int main(void) {
       cmocka_unit_test(destroy_beside_one_that_leaves),
       cmocka_unit_test(the_next_round_recovers),
       cmocka_unit_test(who_comes_late_is_told),
+      cmocka_unit_test(who_is_back_waits_for_those_inside_alone),
       cmocka_unit_test(cancel_ends_a_round_that_nobody_will_complete),
       cmocka_unit_test(loops_start_no_thread),
   };
