@@ -31,6 +31,10 @@ FUNCTIONS = {
     "dist_fail": "fail",
     "dist_topology_from_serialized": "topology_from_serialized",
     "dist_split_to_logical_devices": "split_to_logical_devices",
+    "dist_cluster_resolver_create_host": "cluster_resolver_create_host",
+    "dist_partitions_fixed_shards": "partitions_fixed_shards",
+    "dist_partitions_min_size": "partitions_min_size",
+    "dist_partitions_max_size": "partitions_max_size",
 }
 # a method of Text, whose names other classes have too,
 TEXTS = {

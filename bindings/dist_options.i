@@ -284,3 +284,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
     $self->edges = dist_swig::kept($self)->edges.data();
   }
 };
+
+#if defined(SWIGPYTHON)
+%include "dist_cluster.i" /* which other languages do not offer */
+#endif

@@ -141,7 +141,7 @@ STATUS_JAVA = """
     }
 """
 ANYWAY = "TensorFlow's name for what libdist does anyway"
-NO_CLUSTERS = {(language, "all"): "clusters and partitioners are not offered yet" for language in ("go", "java", "python")}
+NO_CLUSTERS = {(language, "all"): "clusters and partitioners are not offered yet" for language in ("go", "java")}
 BY_FUNCTIONS = "each enum has functions, or methods, that give its names and take them"
 TABLE = [
     Enum(
@@ -342,9 +342,12 @@ TABLE = [
         "DIST_MAX_REPLICAS", "DIST_", doc={"go": "Limits of libdist."},
         left_out={("java", "all"): "an exception says the limit that was passed"},
     ),
-    Enum("DIST_TASK_UNSET", "DIST_", left_out=NO_CLUSTERS),
+    Enum("DIST_TASK_UNSET", "DIST_", left_out={**NO_CLUSTERS, ("python", "all"): "None stands for it"}),
     Enum("DIST_MAX_CLUSTER_TEXT_BYTES", "DIST_", left_out=NO_CLUSTERS),
-    Enum("DIST_PARTITIONER_MIN_SHARD_BYTES", "DIST_PARTITIONER_", left_out=NO_CLUSTERS),
+    Enum(
+        "DIST_PARTITIONER_MIN_SHARD_BYTES", "DIST_PARTITIONER_",
+        left_out={**NO_CLUSTERS, ("python", "all"): "they are the defaults of arguments"},
+    ),
     Enum(
         "DIST_ENUM_STATUS", "DIST_ENUM_",
         left_out={("go", "all"): BY_FUNCTIONS, ("java", "all"): BY_FUNCTIONS, ("python", "all"): BY_FUNCTIONS},

@@ -23,9 +23,26 @@ from .cancel import Cancel
 from .checkpoint import Checkpoint
 from .checkpoint import load as load_checkpoint
 from .checkpoint import save as save_checkpoint
+from .cluster import ClusterSpec
+from .cluster_resolver import (
+    ClusterResolver,
+    ClusterResolverOptions,
+    KubernetesOptions,
+    ResolverFunctions,
+    SlurmOptions,
+    slurm_hosts,
+    slurm_tasks_per_node,
+)
 from .communication import CommunicationOptions
 from .constants import (
+    MAX_ADDRESS_BYTES,
+    MAX_CLUSTER_DEPTH,
+    MAX_CLUSTER_JOBS,
+    MAX_CLUSTER_MEMBERS,
+    MAX_CLUSTER_TASKS,
+    MAX_CLUSTER_TEXT_BYTES,
     MAX_CONTRIBUTIONS,
+    MAX_JOB_NAME_BYTES,
     MAX_MESH_POSITIONS,
     MAX_NDIM,
     MAX_REPLICAS,
@@ -101,6 +118,7 @@ from .names import (
     version,
 )
 from .partition import Partition, Shard, reshard_bytes
+from .partitioner import RowPlace, Rows, fixed_shards, max_size_shards, min_size_shards, part_of_row, rows_of_part
 from .replica import Block, Replica
 from .strategy import Strategy
 from .topology import DeviceAssignment, Topology
@@ -122,6 +140,9 @@ __all__ = [
     "Cancel",
     "Cancelled",
     "Checkpoint",
+    "ClusterResolver",
+    "ClusterResolverOptions",
+    "ClusterSpec",
     "Collective",
     "Collectives",
     "Communication",
@@ -147,8 +168,16 @@ __all__ = [
     "InputMode",
     "Internal",
     "InvalidArgument",
+    "KubernetesOptions",
     "LogLevel",
+    "MAX_ADDRESS_BYTES",
+    "MAX_CLUSTER_DEPTH",
+    "MAX_CLUSTER_JOBS",
+    "MAX_CLUSTER_MEMBERS",
+    "MAX_CLUSTER_TASKS",
+    "MAX_CLUSTER_TEXT_BYTES",
     "MAX_CONTRIBUTIONS",
+    "MAX_JOB_NAME_BYTES",
     "MAX_MESH_POSITIONS",
     "MAX_NDIM",
     "MAX_REPLICAS",
@@ -170,11 +199,15 @@ __all__ = [
     "Properties",
     "ReduceOp",
     "Replica",
+    "ResolverFunctions",
     "ResourceExhausted",
+    "RowPlace",
+    "Rows",
     "ScanKind",
     "Scatter",
     "Shard",
     "ShardPolicy",
+    "SlurmOptions",
     "Status",
     "Straggler",
     "Strategy",
@@ -204,6 +237,7 @@ __all__ = [
     "cross_device_name",
     "dtype_of",
     "error_of",
+    "fixed_shards",
     "get_replica",
     "get_strategy",
     "has_feature",
@@ -212,16 +246,22 @@ __all__ = [
     "input_mode_from_name",
     "input_mode_name",
     "load_checkpoint",
+    "max_size_shards",
+    "min_size_shards",
     "numpy_dtype",
+    "part_of_row",
     "reduce_op_from_aggregation",
     "reduce_op_from_name",
     "reduce_op_name",
     "reshard_bytes",
+    "rows_of_part",
     "save_checkpoint",
     "scale_regularization_loss",
     "set_strategy",
     "shard_policy_from_name",
     "shard_policy_name",
+    "slurm_hosts",
+    "slurm_tasks_per_node",
     "status_name",
     "synchronization_from_name",
     "synchronization_name",

@@ -14,6 +14,7 @@ from .values import Value
 from .variables import Variable
 
 if TYPE_CHECKING:
+    from .cluster_resolver import ClusterResolver
     from .strategy import Strategy
 
 
@@ -122,6 +123,7 @@ class Outside:
 
     _handle: int
     _host_failures: Optional[_calls.Failures]
+    _cluster_resolver: Optional[ClusterResolver]
 
     def _native(self, name: str = "Strategy") -> int:
         raise NotImplementedError
@@ -163,9 +165,10 @@ class Outside:
         return Properties(native)
 
     @property
-    def cluster_resolver(self) -> Optional[int]:
-        """What describes the cluster: None where the strategy is of one process, as all are in this version."""
-        return _cdist.dist_strategy_cluster_resolver(self._native("dist_strategy_cluster_resolver")) or None
+    def cluster_resolver(self) -> Optional[ClusterResolver]:
+        """What describes the cluster: the resolver that the strategy was given, otherwise None."""
+        has = _cdist.dist_strategy_cluster_resolver(self._native("dist_strategy_cluster_resolver"))
+        return self._cluster_resolver if has else None
 
     # ---- values --------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from .constants import ENUMS, OF_REPLICAS, DType
 
 _FUNCTIONS = {
     "dist_average_loss": "average_loss",
+    "dist_cluster_explain": "ClusterResolver.explain",
+    "dist_cluster_spec_create": "ClusterSpec",
     "dist_colocate_enter": "Strategy.colocate",
     "dist_colocate_exit": "Strategy.colocate",
     "dist_dataset_create_from_callback": "Strategy.dataset_from_callback",
@@ -21,16 +23,30 @@ _FUNCTIONS = {
     "dist_iterator_create": "iter(dataset)",
     "dist_replica_enter": "Strategy.enter",
     "dist_replica_leave": "Strategy.enter",
+    "dist_partitions_fixed_shards": "fixed_shards",
+    "dist_partitions_max_size": "max_size_shards",
+    "dist_partitions_min_size": "min_size_shards",
+    "dist_partitions_part": "rows_of_part",
+    "dist_partitions_part_of": "part_of_row",
     "dist_run_on_devices": "Replica.run_on_devices",
     "dist_scale_regularization_loss": "scale_regularization_loss",
     "dist_scope_enter": "Strategy.scope",
     "dist_scope_exit": "Strategy.scope",
+    "dist_slurm_expand_host_list": "slurm_hosts",
+    "dist_slurm_expand_tasks_per_node": "slurm_tasks_per_node",
     "dist_strategy_create": "Strategy",
     "dist_strategy_destroy": "Strategy.close",
     "dist_value_create_composite": "Value.composite",
     "dist_variable_create": "Strategy.variable",
     "dist_variable_destroy": "Variable.close",
     "dist_work_destroy": "Work.close",
+}
+# The longest that a name begins with counts.
+_CLASSES = {
+    "dist_cluster_resolver_create_": "ClusterResolver.",
+    "dist_cluster_resolver_": "ClusterResolver.",
+    "dist_cluster_spec_": "ClusterSpec.",
+    "dist_cluster_": "ClusterSpec.",
 }
 _OWNERS = (
     "strategy",
@@ -80,6 +96,9 @@ def _function(name: str) -> str:
     full = f"dist_{name}"
     if full in _FUNCTIONS:
         return _FUNCTIONS[full]
+    for begin, owner in _CLASSES.items():
+        if full.startswith(begin):
+            return owner + full[len(begin) :]
     owner, _, rest = name.partition("_")
     if rest and owner in _OWNERS:
         return f"{owner.capitalize()}.{rest}"

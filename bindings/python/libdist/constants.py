@@ -268,6 +268,15 @@ class Edge(IntEnum):
     NONE = 4  # nothing: there the result ends
 
 
+MAX_CLUSTER_TEXT_BYTES: int = 1048576  # of a JSON text, or a list of hosts
+MAX_CLUSTER_DEPTH: int = 32  # of objects and lists in each other
+MAX_CLUSTER_JOBS: int = 64
+MAX_CLUSTER_TASKS: int = 65536  # of all jobs together
+MAX_CLUSTER_MEMBERS: int = 64  # resolvers of a union, and unions in each other; specs of a union
+MAX_JOB_NAME_BYTES: int = 128
+MAX_ADDRESS_BYTES: int = 512  # of an address; also of the other texts that resolvers give
+
+
 # Enums by the beginnings of their constants in C.
 ENUMS: dict[str, str] = {
     "REDUCE": "ReduceOp",

@@ -18,6 +18,7 @@ from ._options import nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .cancel import Cancel, handle_of
+from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
 from .constants import Placement, Status, StrategyKind, Threads
 from .cross_device import CrossDevice, HostFunctions
@@ -70,6 +71,7 @@ class Strategy(Outside, Input, Inspection):
         use_spmd_partitioning: bool = False,
         stack_size_bytes: int = 0,
         async_bytes: int = 0,
+        cluster_resolver: Optional[ClusterResolver] = None,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
@@ -77,7 +79,7 @@ class Strategy(Outside, Input, Inspection):
         collective; None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who
         reduces values from outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's
         threads; 0: the system's default. async_bytes: the most that asynchronous collectives may take that are under
-        way; 0: libdist's choice.
+        way; 0: libdist's choice. cluster_resolver: what describes the cluster; the strategy stays of one process.
 
         Of StrategyKind.MESH: device_assignment says how many replicas and logical devices there are. axes: in which
         directions a replica's devices lie, and how many, the last running fastest: {"rows": 2, "columns": 4}.
@@ -112,7 +114,10 @@ class Strategy(Outside, Input, Inspection):
             options.stack_size_bytes = stack_size_bytes
         if async_bytes:
             options.async_bytes = async_bytes
+        if cluster_resolver is not None:
+            options.cluster_resolver = cluster_resolver._handle
         self._device_assignment = device_assignment
+        self._cluster_resolver = cluster_resolver
         self._kept = (cross_device, functions)
         if functions is not None:
             self._host_failures = functions._failures
@@ -129,6 +134,7 @@ class Strategy(Outside, Input, Inspection):
     def _prepare(self, handle: int) -> None:
         self._handle = handle
         self._owned = False
+        self._cluster_resolver: Optional[ClusterResolver] = None
         self._alive: Optional[weakref.ref[Any]] = None
         self._host_failures: Optional[_calls.Failures] = None
         self._tokens: list[int] = []

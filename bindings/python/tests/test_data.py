@@ -269,6 +269,8 @@ class Names(unittest.TestCase):
             if isinstance(kind, type) and issubclass(kind, IntEnum) and kind is not IntEnum:
                 numbers.update({member.name: int(member) for member in kind})
         known = set(numbers) | {name for name in libdist.__all__ if name.startswith("MAX_")}
+        # None stands for the first; the others are defaults of arguments.
+        known |= {"TASK_UNSET", "PARTITIONER_MIN_SHARD_BYTES", "PARTITIONER_MAX_SHARDS", "PARTITIONER_BYTES_PER_TEXT"}
         for name in dir(_cdist):
             if not name.startswith("DIST_") or name.startswith(("DIST_VERSION", "DIST_ENUM_")):
                 continue

@@ -20,13 +20,6 @@ MISSING = {
     "tf.data.TFRecordDataset": "from_generator() reads what Python reads",
     "tf.data.TextLineDataset": "from_generator() reads what Python reads",
 }
-RESOLVERS = ["SimpleClusterResolver", "TFConfigClusterResolver", "UnionResolver", "SlurmClusterResolver"]
-MEMBERS = ["", ".cluster_spec", ".environment", ".master", ".num_accelerators", ".task_id", ".task_type"]
-PARTITIONERS = ["Partitioner", "FixedShardsPartitioner", "MinSizePartitioner", "MaxSizePartitioner"]
-MISSING |= {f"cluster_resolver.{one}{member}": "C and C++ have it" for one in RESOLVERS for member in MEMBERS}
-MISSING |= {f"cluster_resolver.{one}.rpc_layer": "C and C++ have it" for one in RESOLVERS[:3]}
-MISSING |= {"cluster_resolver.SlurmClusterResolver.get_task_info": "C and C++ have it"}
-MISSING |= {f"partitioners.{one}": "C and C++ have it" for one in PARTITIONERS}
 # What is there in the small, though the map says that libdist has it not.
 NAMESPACES = {"tf.keras"}
 # Whose fields an object has, and not the class.
@@ -97,6 +90,7 @@ class Names(unittest.TestCase):
         dataset = tf.data.Dataset.range(2)
         distributed = strategy.experimental_distribute_dataset(dataset)
         places = [tf, tf.data, tf.distribute, tf.distribute.cluster_resolver, tf.distribute.experimental, tf.keras]
+        places += [tf.distribute.experimental.partitioners, tf.train.ClusterSpec({})]
         places += [tf.metrics, tf.nn, tf.train, tf.tpu, tf.tpu.experimental, tf.config, tf.ragged, tf.sparse, tf.nest]
         places += [
             strategy,

@@ -8,11 +8,15 @@ import numpy as np
 import libdist
 from libdist import (
     Aggregation,
+    ClusterResolver,
+    ClusterResolverOptions,
+    ClusterSpec,
     DeviceAssignment,
     DistError,
     Partition,
     ReduceOp,
     Replica,
+    ResolverFunctions,
     Shard,
     Strategy,
     StrategyKind,
@@ -60,10 +64,33 @@ def logical_devices() -> Value:
         return result
 
 
+class Own(ResolverFunctions):
+    """A resolver of the program's own."""
+
+    def spec(self) -> ClusterSpec:
+        return ClusterSpec({"worker": ["a:1", "b:2"], "ps": {3: "c:4"}})
+
+    def task_id(self) -> int:
+        return 1
+
+
+def clusters() -> ClusterResolver:
+    """Who is in the cluster."""
+    resolver = ClusterResolver.host(Own(), ClusterResolverOptions(task_type="worker"))
+    spec: ClusterSpec = resolver.spec()
+    addresses: list[str] = [spec.task_address("worker", task) for task in spec.task_indices("worker")]
+    parts: list[int] = libdist.fixed_shards((10, 3), 0, 3)
+    print(addresses, resolver.task_id, parts, libdist.rows_of_part(10, 3, 0).size)
+    return resolver
+
+
 def main() -> float:
     """The rest of it."""
     logical_devices()
-    with Strategy(2, devices=["CPU:0", "CPU:1"], log=lambda level, line: None) as strategy:
+    resolver = clusters()
+    with Strategy(
+        2, devices=["CPU:0", "CPU:1"], log=lambda level, line: None, cluster_resolver=resolver
+    ) as strategy:
         weights = strategy.variable(np.zeros(3), name="w", aggregation=Aggregation.MEAN)
         x: Value = strategy.per_replica([np.ones(3), np.ones(3)])
         try:

@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 import libdist
 
+from ._cluster import native_of
 from ._context import face_of, get_replica_context
 from ._convert import Crossing, from_native, tensors
 from ._copies import Copy
@@ -83,7 +84,11 @@ class StrategyExtended(Refusing):
                 count = int(self._num_replicas_in_sync)
             else:
                 count = 1 if devices is None else len(devices)
-            self._made = libdist.Strategy(count, devices=devices if devices and len(devices) == count else None)
+            self._made = libdist.Strategy(
+                count,
+                devices=devices if devices and len(devices) == count else None,
+                cluster_resolver=native_of(self._cluster_resolver),
+            )
         return self._made
 
     def _overrides(self, name: str) -> bool:

@@ -1,107 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.cluster_resolver: who describes the cluster to a strategy."""
+"""tf.distribute.cluster_resolver.TPUClusterResolver: the devices of this host as a mesh."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, NamedTuple, Optional, Sequence
 
 import libdist
 
-from ._missing import Refusing
+from ._cluster import ClusterResolver, ClusterSpec
 from .tpu import Topology
-
-Tasks = Union[Sequence[str], Mapping[int, str]]
-
-
-class ClusterSpec:
-    """tf.train.ClusterSpec: jobs by name, each with its tasks' addresses."""
-
-    def __init__(self, cluster: Union[ClusterSpec, Mapping[str, Tasks]]) -> None:
-        given = cluster._jobs if isinstance(cluster, ClusterSpec) else cluster
-        self._jobs: dict[str, dict[int, str]] = {}
-        for job, tasks in given.items():
-            self._jobs[job] = (
-                {int(i): tasks[i] for i in tasks} if isinstance(tasks, Mapping) else dict(enumerate(tasks))
-            )
-
-    @property
-    def jobs(self) -> list[str]:
-        """The jobs' names."""
-        return list(self._jobs)
-
-    def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has."""
-        return len(self._job(job_name))
-
-    def task_indices(self, job_name: str) -> list[int]:
-        """The numbers of a job's tasks."""
-        return sorted(self._job(job_name))
-
-    def task_address(self, job_name: str, task_index: int) -> str:
-        """Where a task is."""
-        tasks = self._job(job_name)
-        if task_index not in tasks:
-            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
-        return tasks[task_index]
-
-    def job_tasks(self, job_name: str) -> list[Optional[str]]:
-        """The addresses of a job's tasks by number; None where there is no such task."""
-        tasks = self._job(job_name)
-        return [tasks.get(i) for i in range(max(tasks, default=-1) + 1)]
-
-    def as_dict(self) -> dict[str, Any]:
-        """As it was made."""
-        dense = {job: list(tasks) == list(range(len(tasks))) for job, tasks in self._jobs.items()}
-        return {job: list(tasks.values()) if dense[job] else dict(tasks) for job, tasks in self._jobs.items()}
-
-    def _job(self, name: str) -> dict[int, str]:
-        if name not in self._jobs:
-            raise ValueError(f"No such job in cluster: {name!r}")
-        return self._jobs[name]
-
-    def __bool__(self) -> bool:
-        return bool(self._jobs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ClusterSpec) and self._jobs == other._jobs
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"ClusterSpec({self.as_dict()})"
-
-
-class ClusterResolver(Refusing):
-    """A program's own has cluster_spec() and master(); give it to its strategy, as extended._cluster_resolver."""
-
-    _tf_name = "tf.distribute.cluster_resolver.ClusterResolver"
-
-    task_type: Optional[str] = None
-    """Of this process: "worker" ..."""
-    task_id: Optional[int] = None
-    """Of this process."""
-
-    def cluster_spec(self) -> ClusterSpec:
-        """The cluster."""
-        raise NotImplementedError("cluster_spec() is the subclass's")
-
-    def master(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
-    ) -> str:
-        """The address of a task."""
-        raise NotImplementedError("master() is the subclass's")
-
-    def num_accelerators(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
-    ) -> dict[str, int]:
-        """How many devices of each kind a task has: none but CPUs."""
-        return {}
-
-    @property
-    def environment(self) -> str:
-        """Where it runs."""
-        return ""
 
 
 class TPUSystemMetadata(NamedTuple):

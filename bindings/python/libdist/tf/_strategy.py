@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Un
 import libdist
 
 from . import _input
+from ._cluster import Resolved
 from ._composites import IndexedSlices
 from ._context import faces
 from ._convert import Crossing, from_native, tensors
@@ -69,7 +70,9 @@ class Strategy(Refusing):
     @property
     def cluster_resolver(self) -> Any:
         """What describes the cluster: the resolver that the strategy was given, otherwise None."""
-        return self._extended._cluster_resolver
+        given = self._extended._cluster_resolver
+        native = self._native.cluster_resolver if given is None else None
+        return given if native is None else Resolved._of(native)
 
     def scope(self) -> Scope:
         """Inside, this is the current strategy: variables that are made there are its own."""

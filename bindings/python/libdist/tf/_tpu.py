@@ -7,10 +7,11 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 
 import libdist
 
+from ._cluster import ClusterResolver, native_of
 from ._convert import from_native, tensors
 from ._logical import sharded
 from ._nest import map_leaves
-from ._resolver import ClusterResolver, TPUClusterResolver
+from ._resolver import TPUClusterResolver
 from ._strategy import Strategy
 from .tpu import DeviceAssignment
 
@@ -47,6 +48,7 @@ class MeshStrategy(Strategy):
             kind=libdist.StrategyKind.MESH,
             device_assignment=None if device_assignment is None else device_assignment._native,
             use_spmd_partitioning=use_spmd_partitioning,
+            cluster_resolver=native_of(cluster_resolver),
         )
         super().__init__(native)
         self.extended._cluster_resolver = cluster_resolver

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Optional
 
 import libdist
 
+from ._cluster import ClusterResolver, ClusterSpec
 from ._missing import missing
-from ._resolver import ClusterResolver, ClusterSpec, TPUClusterResolver
+from ._resolver import TPUClusterResolver
 
 __getattr__ = missing("tf.config")
 

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """tf.distribute over libdist: its names, in TensorFlow's words."""
 
+from ._cluster import (
+    ClusterResolver,
+    KubernetesClusterResolver,
+    SimpleClusterResolver,
+    SlurmClusterResolver,
+    TFConfigClusterResolver,
+    UnionResolver,
+)
 from ._context import (
     ReplicaContext,
     experimental_set_strategy,
@@ -25,7 +33,8 @@ from ._options import (
     RunOptions,
     ValueContext,
 )
-from ._resolver import ClusterResolver, TPUClusterResolver
+from ._partitioners import FixedShardsPartitioner, MaxSizePartitioner, MinSizePartitioner, Partitioner
+from ._resolver import TPUClusterResolver
 from ._strategy import CentralStorageStrategy, MirroredStrategy, OneDeviceStrategy, Strategy
 from ._tpu import TPUStrategy, TPUStrategyV1
 from ._values import DistributedValues, Mirrored, PerReplica
@@ -35,7 +44,12 @@ __getattr__ = missing("tf.distribute")
 cluster_resolver = Namespace(
     "tf.distribute.cluster_resolver",
     ClusterResolver=ClusterResolver,
+    KubernetesClusterResolver=KubernetesClusterResolver,
+    SimpleClusterResolver=SimpleClusterResolver,
+    SlurmClusterResolver=SlurmClusterResolver,
+    TFConfigClusterResolver=TFConfigClusterResolver,
     TPUClusterResolver=TPUClusterResolver,
+    UnionResolver=UnionResolver,
 )
 """tf.distribute.cluster_resolver."""
 
@@ -48,6 +62,13 @@ experimental = Namespace(
     CommunicationOptions=CommunicationOptions,
     TPUStrategy=TPUStrategyV1,
     ValueContext=ValueContext,
+    partitioners=Namespace(
+        "tf.distribute.experimental.partitioners",
+        FixedShardsPartitioner=FixedShardsPartitioner,
+        MaxSizePartitioner=MaxSizePartitioner,
+        MinSizePartitioner=MinSizePartitioner,
+        Partitioner=Partitioner,
+    ),
 )
 """tf.distribute.experimental."""
 

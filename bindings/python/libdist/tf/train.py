@@ -14,10 +14,10 @@ import numpy as np
 import libdist
 
 from ._checkpoint import Status, load, save
+from ._cluster import ClusterSpec
 from ._missing import Refusing, missing
 from ._module import Watched, is_trackable
 from ._options import VariableAggregation
-from ._resolver import ClusterSpec
 from ._variable import Variable
 
 __getattr__ = missing("tf.train")

@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.train.ClusterSpec, and the resolvers of tf.distribute.cluster_resolver that read no service."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Mapping, Optional, Sequence, Union
+
+import libdist
+
+from ._missing import Refusing
+
+Tasks = Union[Sequence[str], Mapping[int, str]]
+
+
+def _text(given: Any, what: str) -> str:
+    """A text, of bytes too; TypeError for anything else."""
+    if isinstance(given, bytes):
+        return given.decode()
+    if not isinstance(given, str):
+        raise TypeError(f"{what} {given!r} must be bytes or unicode")
+    return given
+
+
+class ClusterSpec(Refusing):
+    """tf.train.ClusterSpec: jobs by name, each with its tasks' addresses."""
+
+    _tf_name = "tf.train.ClusterSpec"
+    _native: libdist.ClusterSpec
+
+    def __init__(self, cluster: Union[ClusterSpec, Mapping[str, Tasks]]) -> None:
+        if isinstance(cluster, ClusterSpec):
+            self._native = cluster._native
+            return
+        if not isinstance(cluster, Mapping):
+            raise TypeError(
+                "`cluster` must be a dictionary mapping one or more job names to lists of network addresses, or a "
+                f"`ClusterSpec`, got {cluster!r}"
+            )
+        jobs: dict[str, Tasks] = {}
+        for job, tasks in cluster.items():
+            if isinstance(tasks, Mapping):
+                addresses = {int(index): _text(address, "Task address") for index, address in tasks.items()}
+                jobs[_text(job, "Job name")] = addresses
+            elif isinstance(tasks, (list, tuple)):
+                jobs[_text(job, "Job name")] = [_text(address, "Task address") for address in tasks]
+            else:
+                raise TypeError(f"The tasks for job {job!r} must be a list or a dictionary from integers to strings.")
+        self._native = libdist.ClusterSpec(jobs)
+
+    @classmethod
+    def _of(cls, native: libdist.ClusterSpec) -> ClusterSpec:
+        spec = cls.__new__(cls)
+        spec._native = native
+        return spec
+
+    @property
+    def jobs(self) -> list[str]:
+        """The jobs' names."""
+        return self._native.jobs
+
+    def num_tasks(self, job_name: str) -> int:
+        """How many tasks a job has."""
+        return self._native.num_tasks(job_name)
+
+    def task_indices(self, job_name: str) -> list[int]:
+        """The numbers of a job's tasks."""
+        return self._native.task_indices(job_name)
+
+    def task_address(self, job_name: str, task_index: int) -> str:
+        """Where a task is."""
+        return self._native.task_address(job_name, task_index)
+
+    def job_tasks(self, job_name: str) -> list[Optional[str]]:
+        """The addresses of a job's tasks by number; None where there is no such task."""
+        indices = self.task_indices(job_name)
+        if indices and indices[0] < 0:
+            raise IndexError(f"job {job_name!r} has a task {indices[0]}, which has no place in a list")
+        addresses: list[Optional[str]] = [None] * (max(indices, default=-1) + 1)
+        for index in indices:
+            addresses[index] = self.task_address(job_name, index)
+        return addresses
+
+    def as_dict(self) -> dict[str, Any]:
+        """A job with tasks 0, 1, ... is a list of addresses, any other a dict."""
+        return self._native.as_dict()
+
+    def __bool__(self) -> bool:
+        return bool(self._native)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClusterSpec) and self._native == other._native
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        jobs = self.as_dict()
+        return "ClusterSpec({" + ", ".join(f"{job!r}: {jobs[job]!r}" for job in sorted(jobs)) + "})"
+
+
+class ClusterResolver(Refusing):
+    """A program's own has cluster_spec() and master(); give it to its strategy, as extended._cluster_resolver."""
+
+    _tf_name = "tf.distribute.cluster_resolver.ClusterResolver"
+    _task_type: Optional[str] = None
+    _task_id: Optional[int] = None
+
+    @property
+    def task_type(self) -> Optional[str]:
+        """Of this process: "worker" ..."""
+        return self._task_type
+
+    @task_type.setter
+    def task_type(self, task_type: Optional[str]) -> None:
+        self._task_type = task_type
+
+    @property
+    def task_id(self) -> Optional[int]:
+        """Of this process."""
+        return self._task_id
+
+    @task_id.setter
+    def task_id(self, task_id: Optional[int]) -> None:
+        self._task_id = task_id
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The cluster."""
+        raise NotImplementedError("cluster_spec() is the subclass's")
+
+    def master(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
+    ) -> str:
+        """The address of a task."""
+        raise NotImplementedError("master() is the subclass's")
+
+    def num_accelerators(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """How many devices of each kind a task has: none but CPUs."""
+        return {}
+
+    @property
+    def environment(self) -> Optional[str]:
+        """Where it runs."""
+        return ""
+
+
+class _Functions(libdist.ResolverFunctions):
+    """A program's own resolver, as libdist asks it."""
+
+    def __init__(self, resolver: ClusterResolver) -> None:
+        self._resolver = resolver
+
+    def spec(self) -> libdist.ClusterSpec:
+        spec = self._resolver.cluster_spec()
+        if not isinstance(spec, ClusterSpec):
+            raise TypeError(f"cluster_spec() gave {spec!r}, which is no tf.train.ClusterSpec")
+        return spec._native
+
+    def task_type(self) -> Optional[str]:
+        return self._resolver.task_type
+
+    def task_id(self) -> Optional[int]:
+        return self._resolver.task_id
+
+    def rpc_layer(self) -> Optional[str]:
+        layer: Optional[str] = getattr(self._resolver, "rpc_layer", None)
+        return layer
+
+    def environment(self) -> Optional[str]:
+        return self._resolver.environment
+
+    def master(self, task_type: Optional[str], task_id: Optional[int], rpc_layer: Optional[str]) -> str:
+        return self._resolver.master(task_type, task_id, rpc_layer)
+
+    def num_accelerators(self, task_type: Optional[str], task_id: Optional[int]) -> int:
+        return sum(self._resolver.num_accelerators(task_type, task_id).values())
+
+
+def native_of(resolver: Any) -> Optional[libdist.ClusterResolver]:
+    """A resolver for libdist; None for what is none."""
+    if isinstance(resolver, Resolved):
+        return resolver._native
+    if isinstance(resolver, ClusterResolver):
+        return libdist.ClusterResolver.host(_Functions(resolver))
+    return None
+
+
+class Resolved(ClusterResolver):
+    """A resolver that libdist has. What is set is an option, with which libdist's is made once more."""
+
+    _base: libdist.ClusterResolver
+
+    def __init__(self, options: libdist.ClusterResolverOptions) -> None:
+        self._options = options
+        self._native = self._make(options)
+
+    @classmethod
+    def _of(cls, native: libdist.ClusterResolver) -> Resolved:
+        """Of a strategy of libdist's, which was made with it."""
+        resolver = cls.__new__(cls)
+        resolver._options = libdist.ClusterResolverOptions()
+        resolver._base = resolver._native = native
+        return resolver
+
+    def _make(self, options: libdist.ClusterResolverOptions) -> libdist.ClusterResolver:
+        return libdist.ClusterResolver.union([self._base], options)
+
+    def _set(self, **given: Any) -> None:
+        options = replace(self._options, **given)
+        self._native = self._make(options)
+        self._options = options
+
+    @property
+    def task_type(self) -> Optional[str]:
+        """Of this process: "worker" ..."""
+        return self._native.task_type
+
+    @task_type.setter
+    def task_type(self, task_type: Optional[str]) -> None:
+        self._set(task_type=task_type)
+
+    @property
+    def task_id(self) -> Optional[int]:
+        """Of this process."""
+        return self._native.task_id
+
+    @task_id.setter
+    def task_id(self, task_id: Optional[int]) -> None:
+        self._set(task_id=task_id)
+
+    @property
+    def rpc_layer(self) -> Optional[str]:
+        """What stands before addresses, with ://."""
+        return self._native.rpc_layer
+
+    @rpc_layer.setter
+    def rpc_layer(self, rpc_layer: Optional[str]) -> None:
+        self._set(rpc_layer=rpc_layer)
+
+    @property
+    def environment(self) -> Optional[str]:
+        """Where it runs; None where nobody says it."""
+        return self._native.environment
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The cluster."""
+        return ClusterSpec._of(self._native.spec())
+
+    def master(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
+    ) -> str:
+        """The address of a task, or of this process."""
+        return self._native.master(task_type, task_id, rpc_layer or None)
+
+    def num_accelerators(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """How many devices of each kind a task has: those that it was told of."""
+        count = self._native.num_accelerators(task_type, task_id)
+        return {"GPU": count} if count else {}
+
+
+class SimpleClusterResolver(Resolved):
+    """Of a tf.train.ClusterSpec that is given."""
+
+    _tf_name = "tf.distribute.cluster_resolver.SimpleClusterResolver"
+
+    def __init__(
+        self,
+        cluster_spec: ClusterSpec,
+        master: str = "",
+        task_type: Optional[str] = None,
+        task_id: Optional[int] = None,
+        environment: str = "",
+        num_accelerators: Optional[Mapping[str, int]] = None,
+        rpc_layer: Optional[str] = None,
+    ) -> None:
+        """master: the address where no task is asked for. num_accelerators: of each kind, {"GPU": 2}."""
+        if not isinstance(cluster_spec, ClusterSpec):
+            raise TypeError("cluster_spec must be a `tf.train.ClusterSpec`.")
+        if not isinstance(master, str):
+            raise TypeError("master must be a string.")
+        self._spec = cluster_spec._native
+        self._accelerators = None if num_accelerators is None else dict(num_accelerators)
+        super().__init__(
+            libdist.ClusterResolverOptions(
+                task_type=task_type,
+                task_id=task_id,
+                num_accelerators=sum((self._accelerators or {}).values()),
+                rpc_layer=rpc_layer,
+                environment=environment,
+                session_address=master,
+            )
+        )
+
+    def _make(self, options: libdist.ClusterResolverOptions) -> libdist.ClusterResolver:
+        return libdist.ClusterResolver.simple(self._spec, options)
+
+    def num_accelerators(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """As it was made with."""
+        return dict(self._accelerators or {})
+
+
+class TFConfigClusterResolver(Resolved):
+    """Of the environment variable TF_CONFIG, which is read at each question."""
+
+    _tf_name = "tf.distribute.cluster_resolver.TFConfigClusterResolver"
+
+    def __init__(
+        self,
+        task_type: Optional[str] = None,
+        task_id: Optional[int] = None,
+        rpc_layer: Optional[str] = None,
+        environment: Optional[str] = None,
+    ) -> None:
+        """What is given counts before what the variable says."""
+        super().__init__(
+            libdist.ClusterResolverOptions(
+                task_type=task_type, task_id=task_id, rpc_layer=rpc_layer, environment=environment
+            )
+        )
+
+    def _make(self, options: libdist.ClusterResolverOptions) -> libdist.ClusterResolver:
+        return libdist.ClusterResolver.tf_config(options)
+
+
+class SlurmClusterResolver(Resolved):
+    """Of a step of Slurm's; which task this process is, is known at once."""
+
+    _tf_name = "tf.distribute.cluster_resolver.SlurmClusterResolver"
+
+    def __init__(
+        self,
+        jobs: Optional[Mapping[str, int]] = None,
+        port_base: int = 8888,
+        gpus_per_node: Optional[int] = None,
+        gpus_per_task: Optional[int] = None,
+        tasks_per_node: Union[None, int, Mapping[str, int]] = None,
+        auto_set_gpu: bool = True,
+        rpc_layer: str = "grpc",
+    ) -> None:
+        """tasks_per_node: of every host, or by the names of hosts; None: as the environment says.
+
+        gpus_per_node: None: none. auto_set_gpu: of no consequence, as the environment is never changed: gpu_ids() says
+        what CUDA_VISIBLE_DEVICES is to be.
+        """
+        hosts = tasks_per_node if isinstance(tasks_per_node, Mapping) else None
+        self._slurm = libdist.SlurmOptions(
+            host_list=None if hosts is None else ",".join(hosts),
+            tasks_per_node=None if hosts is None else ",".join(str(int(count)) for count in hosts.values()),
+            tasks_on_each_host=tasks_per_node if isinstance(tasks_per_node, int) else 0,
+            port_base=port_base,
+            gpus_per_host=gpus_per_node or 0,
+            gpus_per_task=gpus_per_task or 0,
+            jobs=jobs,
+        )
+        super().__init__(libdist.ClusterResolverOptions(rpc_layer=rpc_layer))
+
+    def _make(self, options: libdist.ClusterResolverOptions) -> libdist.ClusterResolver:
+        return libdist.ClusterResolver.slurm(self._slurm, options)
+
+    def get_task_info(self) -> tuple[Optional[str], Optional[int]]:
+        """(task_type, task_id) of this process."""
+        return self.task_type, self.task_id
+
+    def gpu_ids(self) -> str:
+        """The GPUs of this process, "2,3"; libdist's own."""
+        return self._native.gpu_ids()
+
+    def num_accelerators(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """The GPUs of a task."""
+        return {"GPU": self._native.num_accelerators(task_type, task_id)}
+
+
+class KubernetesClusterResolver(Resolved):
+    """Of the names of the pods of a StatefulSet, or an Indexed Job. No API server is asked."""
+
+    _tf_name = "tf.distribute.cluster_resolver.KubernetesClusterResolver"
+
+    def __init__(
+        self,
+        job_to_label_mapping: Any = None,
+        tf_server_port: int = 8470,
+        rpc_layer: str = "grpc",
+        override_client: Any = None,
+        executable_location: Any = None,
+        *,
+        pods: Optional[libdist.KubernetesOptions] = None,
+    ) -> None:
+        """pods: libdist's own: what the environment does not say of them. What says whom to ask is refused."""
+        given = {
+            "job_to_label_mapping": job_to_label_mapping,
+            "override_client": override_client,
+            "executable_location": executable_location,
+        }
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name}: no API server is asked, pods are found by their names: pods=...")
+        self._pods = replace(pods or libdist.KubernetesOptions(), port=(pods and pods.port) or tf_server_port)
+        super().__init__(libdist.ClusterResolverOptions(rpc_layer=rpc_layer))
+
+    def _make(self, options: libdist.ClusterResolverOptions) -> libdist.ClusterResolver:
+        return libdist.ClusterResolver.kubernetes(self._pods, options)
+
+
+class UnionResolver(Resolved):
+    """Of several resolvers: the spec is that of all together, the rest the first one's."""
+
+    _tf_name = "tf.distribute.cluster_resolver.UnionResolver"
+
+    def __init__(self, *args: ClusterResolver, **kwargs: Any) -> None:
+        """kwargs: task_type, task_id, rpc_layer: in the place of the first one's."""
+        names = ("task_type", "task_id", "rpc_layer")
+        unexpected = {name: value for name, value in kwargs.items() if name not in names}
+        if unexpected:
+            raise ValueError(f"Unexpected kwargs provided {unexpected!r}")
+        if not args:
+            raise ValueError("At least one ClusterResolver is required.")
+        members = [native_of(one) for one in args]
+        if None in members:
+            raise TypeError("All arguments must be a sub-class of `ClusterResolver.`")
+        self._first = args[0]
+        self._members = [one for one in members if one is not None]
+        super().__init__(libdist.ClusterResolverOptions(**kwargs))
+
+    def _make(self, options: libdist.ClusterResolverOptions) -> libdist.ClusterResolver:
+        return libdist.ClusterResolver.union(self._members, options)
+
+    def num_accelerators(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """The first one's."""
+        return self._first.num_accelerators(task_type, task_id, config_proto)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.distribute.experimental.partitioners: into how many parts a variable is divided."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+
+import libdist
+
+from ._missing import Refusing
+
+
+class Partitioner(Refusing):
+    """Gives, for a shape and a dtype, how many parts each dimension has; a program's own overrides __call__."""
+
+    _tf_name = "tf.distribute.experimental.partitioners.Partitioner"
+
+    def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
+        """One number a dimension; all but that of `axis` are 1."""
+        raise NotImplementedError("__call__() is the subclass's")
+
+
+class FixedShardsPartitioner(Partitioner):
+    """num_shards parts, or one for each element of the dimension where that has fewer."""
+
+    _tf_name = "tf.distribute.experimental.partitioners.FixedShardsPartitioner"
+
+    def __init__(self, num_shards: int) -> None:
+        self._num_shards = num_shards
+
+    def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
+        """One number a dimension."""
+        return libdist.fixed_shards(_sizes(shape), axis, self._num_shards)
+
+
+class MinSizePartitioner(Partitioner):
+    """As many parts as have at least min_shard_bytes each, but at most max_shards."""
+
+    _tf_name = "tf.distribute.experimental.partitioners.MinSizePartitioner"
+
+    def __init__(self, min_shard_bytes: int = 256 << 10, max_shards: int = 1, bytes_per_string: int = 16) -> None:
+        self._min_shard_bytes = _positive("min_shard_bytes", min_shard_bytes)
+        self._max_shards = _positive("max_shards", max_shards)
+        self._bytes_per_string = _positive("bytes_per_string", bytes_per_string)
+
+    def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
+        """One number a dimension."""
+        size = _element_bytes(dtype, self._bytes_per_string)
+        return libdist.min_size_shards(_sizes(shape), axis, size, self._min_shard_bytes, self._max_shards)
+
+
+class MaxSizePartitioner(Partitioner):
+    """As few parts as have at most max_shard_bytes each, but at most max_shards."""
+
+    _tf_name = "tf.distribute.experimental.partitioners.MaxSizePartitioner"
+
+    def __init__(self, max_shard_bytes: int, max_shards: Optional[int] = None, bytes_per_string: int = 16) -> None:
+        """max_shards: None: any number."""
+        self._max_shard_bytes = _positive("max_shard_bytes", max_shard_bytes)
+        self._max_shards = 0 if max_shards is None else _positive("max_shards", max_shards)
+        self._bytes_per_string = _positive("bytes_per_string", bytes_per_string)
+
+    def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
+        """One number a dimension."""
+        size = _element_bytes(dtype, self._bytes_per_string)
+        return libdist.max_size_shards(_sizes(shape), axis, size, self._max_shard_bytes, self._max_shards)
+
+
+def _positive(name: str, number: int) -> int:
+    if number < 1:
+        raise ValueError(f"Argument `{name}` must be positive. Received: {number}")
+    return number
+
+
+def _sizes(shape: Any) -> list[int]:
+    return [int(size) for size in shape]
+
+
+def _element_bytes(dtype: Any, bytes_per_string: int) -> int:
+    """The size of one element: of a text what the program says, as texts are of any length."""
+    if dtype == "bfloat16":  # of which NumPy knows nothing by itself
+        return 2
+    if dtype == "string":
+        return bytes_per_string
+    kind = np.dtype(dtype)
+    return bytes_per_string if kind.kind in "SUO" else kind.itemsize
