@@ -139,15 +139,18 @@ Status ReplicaPool::make_teams() noexcept {
   return kOk;
 }
 
-// Threads that ended inside the last run are made anew.
-Status ReplicaPool::revive() noexcept {
+// Threads that ended inside the last run are made anew. The making is apart, so that the look is part of a run.
+inline Status ReplicaPool::revive() noexcept {
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
-    Seat& seat = seats_[i];
-    if (!seat.thread_ended && seat.thread.started()) continue;
-    seat.thread.join();
-    DIST_TRY(start_thread_of(seat));
+    if (seats_[i].thread_ended || !seats_[i].thread.started()) [[unlikely]]
+      DIST_TRY(restart(seats_[i]));
   }
   return kOk;
+}
+
+[[gnu::noinline, gnu::cold]] Status ReplicaPool::restart(Seat& seat) noexcept {
+  seat.thread.join();
+  return start_thread_of(seat);
 }
 
 // Of a library's thread, which may end in the middle of its function too.

@@ -204,6 +204,7 @@ class ReplicaPool {
   int cpu_of(int rank) const noexcept;
   Replica::Loops loops_of(int rank) const noexcept;
   Status revive() noexcept;
+  Status restart(Seat& seat) noexcept;
   bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
   bool all_finished(uint32_t run) const noexcept;
   bool all_finished() const noexcept { return all_finished(run_); }
