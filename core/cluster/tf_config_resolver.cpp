@@ -64,6 +64,10 @@ class TfConfigResolver final : public ClusterResolver {
     if (index == nullptr) return kOk;
     int32_t number = 0;
     DIST_TRY(int_of(*index, "the index of the task in TF_CONFIG", &number));
+    if (number == DIST_TASK_UNSET) {
+      return invalid_argument("the index of the task in TF_CONFIG is %d, which says that no task is given",
+                              number);
+    }
     *out = {number, source()};
     return kOk;
   }

@@ -71,7 +71,8 @@ dist_cluster_resolver_create_simple(dist_cluster_spec *spec, const dist_cluster_
  *
  * The environment variable is read at each question, not here, and so are its errors: a text that is not JSON is
  * INVALID_ARGUMENT there. Types and indices are made what they should be as in TensorFlow: "1" and 1.9 are index 1, and
- * a type of 3 is "3", of null "None".
+ * a type of 3 is "3", of null "None". Texts are read as numbers where they have digits of ASCII; Python takes others too. An
+ * index of DIST_TASK_UNSET is refused.
  *
  * Owns     As dist_cluster_resolver_create_simple().
  * Errors   As dist_cluster_resolver_create_simple(), without a spec.

@@ -61,6 +61,24 @@ static void arrays_and_json_give_the_same(void **state) {
   dist_cluster_spec_destroy(made), dist_cluster_spec_destroy(read), dist_cluster_spec_destroy(other);
 }
 
+/* It would be a task that cannot be asked for. */
+static void an_index_is_not_the_mark_of_no_task(void **state) {
+  (void)state;
+  refused("{\"worker\": {\"-2147483648\": \"a:1\"}}",
+          "job \"worker\" is -2147483648, which says that no task");
+  const char *const addresses[] = {"a:1"}, *address = NULL;
+  int32_t index = DIST_TASK_UNSET;
+  const dist_cluster_job job = {"worker", addresses, &index, 1};
+  dist_cluster_spec *spec = NULL;
+  assert_fails(dist_cluster_spec_create(&job, 1, NULL, &spec), DIST_INVALID_ARGUMENT, "no task is given");
+  assert_null(spec);
+  index++;
+  assert_ok(dist_cluster_spec_create(&job, 1, NULL, &spec));
+  assert_ok(dist_cluster_spec_task_address(spec, "worker", index, &address));
+  assert_string_equal(address, "a:1");
+  dist_cluster_spec_destroy(spec);
+}
+
 static void what_is_no_spec_is_refused(void **state) {
   (void)state;
   refused("", "not JSON");
@@ -284,6 +302,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(jobs_keep_their_order),
       cmocka_unit_test(arrays_and_json_give_the_same),
+      cmocka_unit_test(an_index_is_not_the_mark_of_no_task),
       cmocka_unit_test(what_is_no_spec_is_refused),
       cmocka_unit_test(tasks_are_limited),
       cmocka_unit_test(texts_and_values_are_limited),

@@ -96,8 +96,9 @@ static void types_and_indices_are_coerced(void **state) {
     has_task(resolver, rows[i].type, rows[i].id);
     dist_cluster_resolver_destroy(resolver);
   }
-  const char *const bad[] = {"NaN",    "Infinity", "null",          "[]", "{}", "\"1.5\"", "\"\"", "\"1__0\"",
-                             "\"_1\"", "1e10",     "\"4294967296\""};
+  const char *const bad[] = {"NaN",    "Infinity", "null",           "[]",
+                             "{}",     "\"1.5\"",  "\"\"",           "\"1__0\"",
+                             "\"_1\"", "1e10",     "\"4294967296\"", "-2147483648"};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     char text[256];
     snprintf(text, sizeof text, "{\"task\": {\"index\": %s}}", bad[i]);
