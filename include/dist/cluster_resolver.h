@@ -87,7 +87,7 @@ typedef struct dist_slurm_options {
   int32_t rank;               /* of this process in the step. SLURM_PROCID */
   int32_t num_tasks;          /* of the step; 0: SLURM_STEP_NUM_TASKS, where no jobs are given */
   const char *host_list;      /* "n[01-03,7],m1". NULL: SLURM_STEP_NODELIST */
-  const char *tasks_per_node; /* "2(x3),1", by the order of hosts. NULL: SLURM_STEP_TASKS_PER_NODE */
+  const char *tasks_per_node; /* "2(x3),1", by the order of host_list. NULL: SLURM_STEP_TASKS_PER_NODE */
   int32_t tasks_on_each_host; /* 0: as tasks_per_node says */
   int32_t port_base;          /* the port of the first task of a host; 0: 8888 */
   int32_t gpus_per_host;      /* 0: none, and they are not shared out */
@@ -103,13 +103,19 @@ typedef struct dist_slurm_options {
 DIST_API void dist_slurm_options_init(dist_slurm_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a resolver of a Slurm step (TensorFlow: SlurmClusterResolver). Hosts are taken by name, and tasks in their order get
- * the ports port_base, port_base + 1, ... of each; jobs, by name, get the tasks one after another. What Slurm says is read
- * here, once. The RPC layer is grpc unless another one is given.
+ * Makes a resolver of a Slurm step (TensorFlow: SlurmClusterResolver). Each host first gets its number of tasks, which has
+ * the same place in its list. Then hosts are sorted by name, as texts, so that n10 comes before n9 (TensorFlow), and tasks in
+ * that order get the ports port_base, port_base + 1, ... of each; jobs, by name, get the tasks one after another. What Slurm
+ * says is read here, once. The RPC layer is grpc unless another one is given.
+ *
+ * Of a rank that is negative, or that no task of the step has, the task is not set; the cluster is there all the same. A
+ * rank of DIST_TASK_UNSET counts as not given.
  *
  * Owns     As dist_cluster_resolver_create_simple(); the Slurm options are copied.
- * Errors   INVALID_ARGUMENT      as dist_cluster_resolver_create_simple(); no list of hosts or tasks, no host, more than a
- *                                limit, a port beyond 65535, a negative number, GPUs but fewer than tasks.
+ * Errors   INVALID_ARGUMENT      as dist_cluster_resolver_create_simple(); no list of hosts or tasks, lists of different
+ *                                lengths, one host twice (in TensorFlow the shorter list and the later number count), no
+ *                                host, more than a limit, a port beyond 65535, a negative number, GPUs but fewer than
+ *                                tasks.
  *          FAILED_PRECONDITION   a variable is not there: this is no Slurm step; the jobs have another number of tasks than
  *                                the hosts; gpus_per_task is more than there are.
  *          RESOURCE_EXHAUSTED    no memory.
@@ -119,7 +125,10 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_slurm(
     dist_cluster_resolver **out_resolver);
 
 /**
- * Gives each host of a list as Slurm writes them, "n[01-03,7],m1", to `fn`, in order.
+ * Gives each host of a list as Slurm writes them, "n[01-03,7],m1", to `fn`, in order. A host is a name, or a name with one
+ * pair of brackets at its end, in which there are numbers and ranges of numbers, of ASCII digits. All numbers of a range
+ * have as many digits as the first one is long; a blank beside it counts too, as in TensorFlow: n[ 1-2] is n01, n02. A range
+ * that ends before it begins, n[3-1], is no host, and a comma at the end is no error; both are TensorFlow's.
  *
  * Blocks   Never, but for fn.
  * Errors   INVALID_ARGUMENT    NULL, a text that is no such list, more than a limit. `fn` was not called then.
@@ -305,10 +314,11 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_num_accelerators(
     const dist_cluster_resolver *resolver, const char *task_type, int32_t task_id, int32_t *out_n);
 
 /**
- * Writes the GPUs of this process as CUDA_VISIBLE_DEVICES has them, "2,3"; "" where the resolver shares none out. libdist
- * does not change the environment: a host that wants the variable sets it.
+ * Writes the GPUs of this process as CUDA_VISIBLE_DEVICES has them, "2,3"; "" where the resolver shares none out, whatever
+ * the rank is. libdist does not change the environment: a host that wants the variable sets it.
  *
- * Errors   INVALID_ARGUMENT  NULL, a rank that the Slurm step has not, no room for the text.
+ * Errors   INVALID_ARGUMENT  NULL, a rank that the Slurm step has not, no room for the text, more GPUs than a text of less
+ *                            than DIST_MAX_ADDRESS_BYTES names.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_gpu_ids(const dist_cluster_resolver *resolver,
                                                                   char *out_text, size_t size_bytes);
