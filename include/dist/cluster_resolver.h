@@ -158,8 +158,8 @@ typedef struct dist_kubernetes_options {
   int32_t port;        /* of every worker; 0: 8888 */
   const char *host_name;  /* of this pod, "trainer-2". NULL: HOSTNAME */
   const char *service;    /* the headless service; NULL: pods are found by their host's name alone */
-  const char *name_space; /* of the service; NULL: POD_NAMESPACE, where that is set */
-  const char *domain;     /* of the Kubernetes cluster, "cluster.local"; NULL: left out */
+  const char *name_space; /* of the service, with it alone; NULL: POD_NAMESPACE, where that is set */
+  const char *domain;     /* of the Kubernetes cluster, "cluster.local", with a namespace; NULL: left out */
 } dist_kubernetes_options;
 #define DIST_KUBERNETES_OPTIONS_INIT \
   { sizeof(dist_kubernetes_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -169,12 +169,14 @@ DIST_API void dist_kubernetes_options_init(dist_kubernetes_options *options, uin
 
 /**
  * Makes a resolver of the names that the pods of a StatefulSet or an Indexed Job have: NAME-0, NAME-1, ... All are tasks of
- * the job "worker", at "NAME-i.SERVICE.NAMESPACE.svc.DOMAIN:port". No API server is asked. What the environment says is read
+ * the job "worker", at "NAME-i.SERVICE.NAMESPACE.svc.DOMAIN:port". Without a domain it is "NAME-i.SERVICE.NAMESPACE.svc:port",
+ * without a namespace "NAME-i.SERVICE:port", and without a service "NAME-i:port". No API server is asked. What the environment says is read
  * here, once. The RPC layer is grpc unless another one is given.
  *
  * Owns     As dist_cluster_resolver_create_simple(); the Kubernetes options are copied.
- * Errors   INVALID_ARGUMENT     as dist_cluster_resolver_create_simple(); a host name without a number at its end, a name
- *                               that DNS does not have, an index that no worker has, a port beyond 65535, more than a limit.
+ * Errors   INVALID_ARGUMENT     as dist_cluster_resolver_create_simple(); a host name without a number at its end, or with
+ *                               zeros before that number, which no pod has; a namespace or a domain without a service, a
+ *                               domain without a namespace; a name that DNS does not have, an index that no worker has, a port beyond 65535, more than a limit.
  *          FAILED_PRECONDITION  the host's name or the number of workers is neither given nor in the environment.
  *          RESOURCE_EXHAUSTED   no memory.
  */

@@ -208,9 +208,17 @@ static void pods_are_named_by_their_number(void **state) {
   setenv("POD_NAMESPACE", "ml", 1);
   dist_kubernetes_options pods = DIST_KUBERNETES_OPTIONS_INIT;
   pods.service = "trainers";
-  pods.domain = "cluster.local";
   pods.num_workers = 1;
   pods.port = 9;
+  assert_ok(dist_cluster_resolver_create_kubernetes(&pods, NULL, &resolver));
+  has_spec(resolver, "{\"worker\":[\"my-trainer-0.trainers.ml.svc:9\"]}");
+  dist_cluster_resolver_destroy(resolver);
+  unsetenv("POD_NAMESPACE");
+  assert_ok(dist_cluster_resolver_create_kubernetes(&pods, NULL, &resolver));
+  has_spec(resolver, "{\"worker\":[\"my-trainer-0.trainers:9\"]}");
+  dist_cluster_resolver_destroy(resolver);
+  pods.name_space = "ml";
+  pods.domain = "cluster.local";
   assert_ok(dist_cluster_resolver_create_kubernetes(&pods, NULL, &resolver));
   has_spec(resolver, "{\"worker\":[\"my-trainer-0.trainers.ml.svc.cluster.local:9\"]}");
   has_task(resolver, "worker", 0);
@@ -240,6 +248,11 @@ static void what_are_no_pods_is_refused(void **state) {
   pods = good, pods.num_workers = 1, no_pods(&pods, DIST_INVALID_ARGUMENT, "index of this pod is 5");
   pods = good, pods.num_workers = DIST_MAX_CLUSTER_TASKS + 1, no_pods(&pods, DIST_INVALID_ARGUMENT, "65536");
   pods = good, pods.host_name = "trainer", no_pods(&pods, DIST_INVALID_ARGUMENT, "number at the end");
+  pods = good, pods.host_name = "t-005", no_pods(&pods, DIST_INVALID_ARGUMENT, "without zeros before it");
+  pods = good, pods.name_space = "ml",
+  no_pods(&pods, DIST_INVALID_ARGUMENT, "name_space is given without service");
+  pods = good, pods.domain = "d", no_pods(&pods, DIST_INVALID_ARGUMENT, "domain is given without service");
+  pods.service = "s", no_pods(&pods, DIST_INVALID_ARGUMENT, "no namespace before it");
   pods = good, pods.host_name = "-5", no_pods(&pods, DIST_INVALID_ARGUMENT, "name of DNS");
   pods = good, pods.host_name = "t_-5", no_pods(&pods, DIST_INVALID_ARGUMENT, "name of DNS");
   pods = good, pods.host_name = "t-99999999999", no_pods(&pods, DIST_INVALID_ARGUMENT, "32 bits");
