@@ -36,6 +36,8 @@ static void jobs_keep_their_order(void **state) {
   assert_ok(dist_cluster_spec_task_address(spec, "a", 7, &address));
   assert_string_equal(address, "c:3");
   assert_fails(dist_cluster_spec_task_address(spec, "a", 3, &address), DIST_INVALID_ARGUMENT, "no task 3");
+  assert_fails(dist_cluster_spec_task_address(spec, "a", DIST_TASK_UNSET, &address), DIST_INVALID_ARGUMENT,
+               "the index of a task of job \"a\" is missing");
   assert_fails(dist_cluster_spec_task_address(spec, "b", 0, &address), DIST_INVALID_ARGUMENT, "no job \"b\"");
   assert_string_equal(dist_cluster_spec_json(spec),
                       "{\"z\":[\"a:1\",\"b:2\"],\"a\":{\"2\":\"d:4\",\"7\":\"c:3\"},\"m\":{}}");
@@ -88,7 +90,7 @@ static void what_is_no_spec_is_refused(void **state) {
   refused("null", "is null");
   refused("{\"worker\": \"a:1\"}", "a text as the tasks");
   refused("{\"worker\": [5]}", "is not a text");
-  refused("{\"worker\": {\"x\": \"a:1\"}}", "\"x\"");
+  refused("{\"worker\": {\"x\": \"a:1\"}}", "\"x\"; it must be an integer of 32 bits");
   refused("{\"worker\": {\"2147483648\": \"a:1\"}}", "32 bits");
   refused("{\"worker\": [\"a\\nb\"]}", "one line");
   refused("{\"worker\": [\"a\\u0000b\"]}", "NUL");
@@ -225,7 +227,8 @@ static void unions_join_lists_and_merge_holes(void **state) {
   assert_string_equal(dist_cluster_spec_json(all),
                       "{\"w\":{\"0\":\"a\",\"1\":\"b\",\"5\":\"c\"},\"p\":[\"x\"]}");
   dist_cluster_spec_destroy(all);
-  assert_fails(dist_cluster_spec_union(twice, 2, NULL, &all), DIST_INVALID_ARGUMENT, "task 5 in two");
+  assert_fails(dist_cluster_spec_union(twice, 2, NULL, &all), DIST_INVALID_ARGUMENT,
+               "task 5 of job \"w\" is in specs 0 and 1");
   assert_fails(dist_cluster_spec_union(twice, 0, NULL, &all), DIST_INVALID_ARGUMENT, "num_specs is 0");
   const dist_cluster_spec *many[DIST_MAX_CLUSTER_MEMBERS + 1];
   for (int i = 0; i <= DIST_MAX_CLUSTER_MEMBERS; i++) many[i] = lists[1];
@@ -290,7 +293,8 @@ static void without_a_chief_worker_0_is_it(void **state) {
   assert_int_equal(answer, 1);
   assert_ok(dist_cluster_collective_leader(empty, NULL, DIST_TASK_UNSET, text, sizeof text));
   assert_string_equal(text, "");
-  assert_fails(dist_cluster_validate(spec, "worker", 2), DIST_INVALID_ARGUMENT, "task id is 2");
+  assert_fails(dist_cluster_validate(spec, "worker", 2), DIST_INVALID_ARGUMENT,
+               "the task id is 2, and job \"worker\" has 2 tasks, whose ids are 0 to 1");
   assert_fails(dist_cluster_validate(spec, "worker", DIST_TASK_UNSET), DIST_INVALID_ARGUMENT, "no id");
   assert_fails(dist_cluster_validate(spec, "ps", 0), DIST_INVALID_ARGUMENT, "no such job");
   assert_fails(dist_cluster_validate(spec, "gopher", 0), DIST_INVALID_ARGUMENT, "gopher");
