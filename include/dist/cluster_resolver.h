@@ -35,12 +35,12 @@ typedef struct dist_cluster_resolver_options {
   uint32_t struct_size;
   int32_t has_task_id;      /* 1: task_id is given */
   const char *task_type;    /* the job of this process */
-  int32_t task_id;          /* its index in it */
+  int32_t task_id;          /* its index in it; DIST_TASK_UNSET is not given */
   int32_t num_accelerators; /* of this process; 0: none, or those that Slurm's options give */
   const char *rpc_layer;    /* "grpc": put before addresses, with ://; "": nothing is */
   const char *environment;  /* "google", "": a word for where the cluster runs */
   const char *
-      session_address; /* what dist_cluster_resolver_master() gives where no task is asked for; simple only */
+      session_address; /* what dist_cluster_resolver_master() gives where no task is asked for; read by simple alone */
   const char *tf_config;    /* TF_CONFIG; NULL: the environment variable */
   dist_allocator allocator; /* all zero: malloc and free */
 } dist_cluster_resolver_options;
@@ -186,7 +186,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_kubernetes(
 
 /**
  * Makes one resolver of several (TensorFlow: UnionResolver): the spec is dist_cluster_spec_union() of theirs, all else the
- * first one's, unless options give it.
+ * first one's, unless options give it. dist_cluster_resolver_master() says what of it addresses have.
  *
  * Owns     The resolvers are held. *out_resolver is the caller's: dist_cluster_resolver_destroy().
  * Errors   INVALID_ARGUMENT    NULL, no resolver, more than DIST_MAX_CLUSTER_MEMBERS in it or below one another, options as
@@ -199,8 +199,8 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_union(
 
 /**
  * A resolver of the host's own. Each function but spec may be NULL: the option counts, or else nothing is set. Options count
- * before functions. Texts are written with an end mark into `size_bytes` bytes; *out_is_set is 0 where there is none. They are
- * called on the thread that asks, from several at once, and may call libdist, but not on the resolver itself.
+ * before functions. Texts are written with an end mark into `size_bytes` bytes; *out_is_set is 1 before the
+ * call: a function sets it to 0 where there is no text, and any other value says that there is one. They are called on the thread that asks, from several at once, and may call libdist, but not on the resolver itself.
  */
 typedef struct dist_cluster_resolver_functions {
   uint32_t struct_size;
@@ -248,7 +248,8 @@ DIST_API void dist_cluster_resolver_destroy(dist_cluster_resolver *resolver);
  * Gives the spec of the cluster.
  *
  * Blocks   Never, but for a function of the host's.
- * Owns     *out_spec is the caller's: dist_cluster_spec_destroy().
+ * Owns     *out_spec is the caller's: dist_cluster_spec_destroy(). A simple resolver gives the spec that it was made of, and
+ *          a host's function its own, each with the allocator that it has; others make theirs with the resolver's.
  * Errors   INVALID_ARGUMENT    NULL; TF_CONFIG that is not JSON or has no such cluster; specs that have no union; a host's
  *                              function that gives no spec.
  *          RESOURCE_EXHAUSTED  no memory.
@@ -289,9 +290,13 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_environment(const dist
  *
  * A task is asked for by its type and its id. Where one of them is not (NULL, DIST_TASK_UNSET), the address is
  *
- *     simple, union       session_address, of the first of the union
+ *     simple              session_address, or nothing, behind the RPC layer: with "grpc" it is "grpc://" (TensorFlow)
+ *     union               what its first resolver has, with the RPC layer of that one unless `rpc_layer` is given
  *     TF_CONFIG           the task's, whose type or id is taken from this process
  *     Slurm, Kubernetes   this process' own, "" where its task is not known
+ *     the host's          as address() writes it, else as simple without a session_address
+ *
+ * Where a union is asked for a task, a NULL layer is the union's own option, and none where that is not given.
  *
  * Of TF_CONFIG, "session_master" counts before all, as it is; and of a cluster of one task the address is "".
  *
@@ -310,7 +315,8 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_master(const dist_clus
  * else 0, since the devices of libdist are host CPUs.
  *
  * Blocks   As dist_cluster_resolver_spec().
- * Errors   As dist_cluster_resolver_master(): under TF_CONFIG the task must be one of the cluster's.
+ * Errors   As dist_cluster_resolver_master(): under TF_CONFIG the task must be one of the cluster's, but not where options
+ *          give the number, TF_CONFIG has "session_master", or its cluster has no job, or one task alone.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_num_accelerators(
     const dist_cluster_resolver *resolver, const char *task_type, int32_t task_id, int32_t *out_n);
