@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <compare>
 
 #include "core/base/text.hpp"
 #include "core/cluster/python_numbers.hpp"
@@ -88,25 +89,38 @@ bool unites_as_list(std::span<const ClusterSpec* const> specs, const char* name)
   });
 }
 
+// A task's index, and which of the specs has it.
+struct SeenTask {
+  int32_t index;
+  std::size_t spec;
+  auto operator<=>(const SeenTask&) const = default;
+};
+
 // All tasks of one job. What it was given is still there: of one index twice, neither counts before the other.
 Status unite_job(std::span<const ClusterSpec* const> specs, const char* name, SpecBuilder& builder,
-                 std::pmr::vector<int32_t>& seen) {
+                 std::pmr::vector<SeenTask>& seen) {
   const bool as_list = unites_as_list(specs, name);
   int32_t next = 0;
   seen.clear();
-  for (const ClusterSpec* const spec : specs) {
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const ClusterSpec* const spec = specs[i];
     const ClusterSpec::Job* const job = spec->find(name);
     if (job == nullptr) continue;
     for (std::size_t k = 0; k < job->num_tasks; ++k) {
       const int32_t index = as_list ? next++ : spec->indices(*job)[k];
       DIST_TRY(builder.add_task(index, spec->address(*job, k)));
-      seen.push_back(index);
+      seen.push_back({index, i});
     }
   }
   std::sort(seen.begin(), seen.end());
-  if (const auto twice = std::adjacent_find(seen.begin(), seen.end()); twice != seen.end()) {
+  const auto twice = std::adjacent_find(
+      seen.begin(), seen.end(), [](const SeenTask& a, const SeenTask& b) { return a.index == b.index; });
+  if (twice != seen.end()) {
     return invalid_argument(
-        "job \"%s\" has a task %d in two of the specs; their tasks have different indices", name, *twice);
+        "task %d of job \"%s\" is in specs %zu and %zu of the union, counted from 0; a task that keeps its "
+        "index "
+        "must be in one of them alone",
+        twice->index, name, twice->spec, twice[1].spec);
   }
   return kOk;
 }
@@ -115,7 +129,7 @@ Status unite_job(std::span<const ClusterSpec* const> specs, const char* name, Sp
 
 Status ClusterSpec::unite(Memory& memory, std::span<const ClusterSpec* const> specs, Ref<ClusterSpec>* out) {
   SpecBuilder builder(memory);
-  std::pmr::vector<int32_t> seen(&memory);
+  std::pmr::vector<SeenTask> seen(&memory);
   for (const ClusterSpec* const spec : specs) {
     for (const Job& job : spec->jobs()) {
       if (builder.resume_job(spec->name(job))) continue;
@@ -143,7 +157,8 @@ Status ClusterSpec::find(const char* name, const Job** out) const noexcept {
 Status ClusterSpec::task_address(const char* name, int32_t task, const char** out) const noexcept {
   const Job* job = nullptr;
   DIST_TRY(find(name, &job));
-  if (task == DIST_TASK_UNSET) return invalid_argument("no task of job \"%s\" is named", Shown(name).c_str());
+  if (task == DIST_TASK_UNSET)
+    return invalid_argument("the index of a task of job \"%s\" is missing", Shown(name).c_str());
   const auto known = indices(*job);
   const auto at = std::lower_bound(known.begin(), known.end(), task);
   if (at == known.end() || *at != task) {

@@ -67,16 +67,17 @@ class Pods {
   int32_t own_index() const noexcept { return index_; }
 
  private:
-  // "trainer-2", without a domain.
+  // "trainer-2", without a domain. Kubernetes writes no zeros before a number.
   Status read_host(const char* host) noexcept {
     DIST_TRY(check_dns_name(host, "the name of the host"));
     const std::string_view label = std::string_view(host).substr(0, std::strcspn(host, "."));
     const std::size_t dash = label.rfind('-');
     const std::string_view digits = dash == std::string_view::npos ? "" : label.substr(dash + 1);
-    if (dash == 0 || digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
+    if (dash == 0 || digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos ||
+        (digits.size() > 1 && digits.front() == '0')) {
       return invalid_argument(
           "the name of the host is \"%s\"; a pod of a StatefulSet or an Indexed Job has a "
-          "dash and its number at the end",
+          "dash and its number at the end, without zeros before it",
           Shown(host).c_str());
     }
     base_ = label.substr(0, dash);
@@ -108,8 +109,8 @@ class Pods {
     }
     const int64_t index = int64_t{number} - first_;
     if (index < 0 || index >= count_) {
-      return invalid_argument("the index of this pod is %d; the %d workers begin at %d", number, count_,
-                              first_);
+      return invalid_argument("the index of this pod is %d; the pods of the %d worker%s begin at %d", number,
+                              count_, count_ == 1 ? "" : "s", first_);
     }
     index_ = static_cast<int32_t>(index);
     return kOk;
@@ -117,6 +118,10 @@ class Pods {
 
   // ".SERVICE.NAMESPACE.svc.DOMAIN:port"
   Status write_rest(const KubernetesOptions& options, std::pmr::string* rest) {
+    if (options.service == nullptr && (options.name_space != nullptr || options.domain != nullptr)) {
+      return invalid_argument("%s is given without service; the addresses of pods have it behind a service",
+                              options.name_space != nullptr ? "name_space" : "domain");
+    }
     if (options.service != nullptr) {
       DIST_TRY(check_dns_name(options.service, "service"));
       rest->append(".").append(options.service);
@@ -127,6 +132,9 @@ class Pods {
           DIST_TRY(check_dns_name(options.domain, "domain"));
           rest->append(".").append(options.domain);
         }
+      } else if (options.domain != nullptr) {
+        return invalid_argument(
+            "domain is given, and there is no namespace before it: give name_space, or set POD_NAMESPACE");
       }
     }
     const int32_t port = options.port == 0 ? kDefaultPort : options.port;

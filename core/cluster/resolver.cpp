@@ -175,7 +175,7 @@ std::pmr::string ClusterResolver::explain() const {
   FoundNumber number;
   const Status id = task_id(&number);
   if (id.ok() && number.number == DIST_TASK_UNSET) {
-    add_line(&text, "task id", id, "%s", number.source);
+    add_line(&text, "task id", id, "not set");
   } else {
     add_line(&text, "task id", id, "%d (%s)", number.number, number.source);
   }

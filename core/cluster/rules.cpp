@@ -55,8 +55,11 @@ Status validate(const ClusterSpec& spec, const char* type, int32_t id) noexcept 
   DIST_TRY(at_most_one(spec, kEvaluator));
   if (type == nullptr || !has(spec, type)) return kOk;
   if (id == DIST_TASK_UNSET) return invalid_argument("the task of job \"%s\" has no id", type);
-  if (id >= count(spec, type)) {
-    return invalid_argument("the task id is %d, and job \"%s\" has %d tasks", id, type, count(spec, type));
+  const int32_t n = count(spec, type);
+  if (n == 0 && id >= 0) return invalid_argument("the task id is %d, and job \"%s\" has no tasks", id, type);
+  if (id >= n) {
+    return invalid_argument("the task id is %d, and job \"%s\" has %d task%s, whose ids are 0 to %d", id,
+                            type, n, n == 1 ? "" : "s", n - 1);
   }
   return kOk;
 }

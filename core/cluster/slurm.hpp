@@ -46,6 +46,7 @@ class SlurmStep {
   explicit SlurmStep(Memory& memory) : memory_(memory), hosts_(&memory) {}
 
   // FAILED_PRECONDITION where a variable is not there, or jobs and hosts do not have the same number of tasks.
+  // INVALID_ARGUMENT where the lists of hosts and of tasks are not equally long, or a host comes twice.
   Status read(const SlurmOptions& options);
 
   const Ref<ClusterSpec>& spec() const noexcept { return spec_; }
@@ -62,13 +63,14 @@ class SlurmStep {
   struct HostTasks {
     std::pmr::string host;
     int32_t tasks;
-    uint32_t order;
   };
   Status read_rank(const SlurmOptions& options) noexcept;
   Status read_hosts(const SlurmOptions& options);
   Status add_hosts(std::span<std::pmr::string> hosts, std::span<const int32_t> tasks, int32_t on_each);
+  Status count_tasks() noexcept;
   Status share_gpus(const SlurmOptions& options) noexcept;
   Status place(const SlurmOptions& options);
+  Status check_sum(std::span<const SlurmJob> jobs, const char* source) const noexcept;
   Status place_jobs(std::span<SlurmJob> jobs, std::span<const std::pmr::string> addresses);
   void place_gpus() noexcept;
 
@@ -77,6 +79,9 @@ class SlurmStep {
   Ref<ClusterSpec> spec_;
   const char* own_job_ = nullptr;
   int32_t own_index_ = DIST_TASK_UNSET;
+  // Where hosts and their tasks come from: an option or a variable.
+  const char* hosts_source_ = "";
+  const char* tasks_source_ = "";
   int32_t rank_ = 0;
   int32_t num_tasks_ = 0;
   int32_t most_tasks_ = 0;  // of a host

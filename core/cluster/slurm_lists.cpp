@@ -40,12 +40,32 @@ class HostList {
   }
 
  private:
+  static constexpr std::size_t kQuoted = 64;
+  static void quote(std::string_view text, char (&out)[kQuoted]) noexcept {
+    std::snprintf(out, kQuoted, "%.*s", static_cast<int>(std::min(text.size(), kQuoted - 1)), text.data());
+  }
+
   static Status no_part(std::string_view text) noexcept {
-    char quoted[64];
-    std::snprintf(quoted, sizeof quoted, "%.*s", static_cast<int>(std::min<std::size_t>(text.size(), 63)),
-                  text.data());
-    return invalid_argument("\"%s\" in the list of hosts is no name, and no name[range,...]",
-                            Shown(quoted).c_str());
+    char quoted[kQuoted];
+    quote(text, quoted);
+    return invalid_argument(
+        "the list of hosts has \"%s\", which cannot be read; each host is a name, or a name with "
+        "numbers in one pair of brackets at its end, as n[01-03,7]",
+        Shown(quoted).c_str());
+  }
+
+  static Status no_range(std::string_view text) noexcept {
+    char quoted[kQuoted];
+    quote(text, quoted);
+    return invalid_argument(
+        "the list of hosts has \"%s\" in brackets; it must be one number, or two with a dash between "
+        "them, as 01-03, each of digits alone and below 2^31 (32 bits with the sign)",
+        Shown(quoted).c_str());
+  }
+
+  // Digits, around which TensorFlow lets blanks be.
+  static bool read_number(std::string_view text, int32_t* out) noexcept {
+    return text.find_first_of("+_") == std::string_view::npos && int_of(text, "a number", out).ok();
   }
 
   // A name, or one with ranges at its end.
@@ -64,17 +84,16 @@ class HostList {
     }
   }
 
-  // "01-03", or one number. The first number says how many digits all of them have.
+  // "01-03", or one number. The first one's length, blanks counted, is how many digits all of them have.
   Status range(std::string_view prefix, std::string_view text) {
-    constexpr const char* kWhat = "a number in the list of hosts";
     const std::size_t dash = text.find('-');
     const std::string_view from = text.substr(0, dash);
     const std::string_view to = dash == std::string_view::npos ? from : text.substr(dash + 1);
-    if (to.find('-') != std::string_view::npos) return no_part(text);
     int32_t first = 0;
     int32_t last = 0;
-    DIST_TRY(int_of(from, kWhat, &first));
-    DIST_TRY(int_of(to, kWhat, &last));
+    if (!read_number(from, &first) || to.find('-') != std::string_view::npos || !read_number(to, &last)) {
+      return no_range(text);
+    }
     for (int64_t number = first; number <= last; ++number) {
       char digits[16];
       std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(number));

@@ -21,9 +21,11 @@ class SlurmResolver final : public ClusterResolver {
   }
 
   Status gpu_ids(FoundText* out) const override {
+    if (step_.gpus_per_task() == 0) return ClusterResolver::gpu_ids(out);
     if (step_.first_gpu() < 0) {
-      return invalid_argument("the rank of this process is %d, and the Slurm step has %d tasks", step_.rank(),
-                              step_.num_tasks());
+      return invalid_argument(
+          "the rank of this process is %d, and the Slurm step has %d task%s, with ranks from 0 on",
+          step_.rank(), step_.num_tasks(), step_.num_tasks() == 1 ? "" : "s");
     }
     char ids[DIST_MAX_ADDRESS_BYTES];
     char* at = ids;
@@ -31,7 +33,10 @@ class SlurmResolver final : public ClusterResolver {
     for (int32_t i = 0; i < step_.gpus_per_task(); ++i) {
       if (i > 0 && at < end) *at++ = ',';
       const auto [stop, error] = std::to_chars(at, end, step_.first_gpu() + i);
-      if (error != std::errc{}) return invalid_argument("a task has too many GPUs to list");
+      if (error != std::errc{} || stop == end) {
+        return invalid_argument("the list of the %d GPUs of this process has more than %d bytes",
+                                step_.gpus_per_task(), DIST_MAX_ADDRESS_BYTES - 1);
+      }
       at = stop;
     }
     return out->set({ids, static_cast<std::size_t>(at - ids)}, kSource, "the GPUs");
@@ -51,7 +56,8 @@ class SlurmResolver final : public ClusterResolver {
   Status find_address(const AskedTask& asked, FoundText* out) const override {
     return own_or_asked_address(asked, out);
   }
-  Status find_num_accelerators(const AskedTask&, FoundNumber* out) const override {
+  Status find_num_accelerators(const AskedTask& asked, FoundNumber* out) const override {
+    if (step_.gpus_per_task() == 0) return ClusterResolver::find_num_accelerators(asked, out);
     return *out = {step_.gpus_per_task(), "GPUs of a task of the Slurm step"}, kOk;
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/text.hpp"
 #include "core/cluster/python_numbers.hpp"
 #include "core/cluster/resolver.hpp"
 #include "core/cluster/slurm.hpp"
@@ -21,6 +22,17 @@ Status variable(const char* name, const char** out) noexcept {
 
 Status at_least_0(int32_t number, const char* name) noexcept {
   return number >= 0 ? kOk : invalid_argument("%s is %d; it is at least 0", name, number);
+}
+
+// For messages: "1 task", "2 tasks".
+const char* s_of(std::size_t number) noexcept { return number == 1 ? "" : "s"; }
+
+// An option of that name, or else the variable.
+Status option_or_variable(const char* given, const char* option, const char* name, const char** source,
+                          const char** out) noexcept {
+  *source = given != nullptr ? option : name;
+  if (given != nullptr) return *out = given, kOk;
+  return variable(name, out);
 }
 
 }  // namespace
@@ -46,35 +58,46 @@ Status SlurmStep::read_rank(const SlurmOptions& options) noexcept {
 }
 
 Status SlurmStep::read_hosts(const SlurmOptions& options) {
-  const char* text = options.host_list;
-  if (text == nullptr) DIST_TRY(variable("SLURM_STEP_NODELIST", &text));
+  const char* text = nullptr;
+  DIST_TRY(option_or_variable(options.host_list, "host_list", "SLURM_STEP_NODELIST", &hosts_source_, &text));
   std::pmr::vector<std::pmr::string> hosts(&memory_);
   DIST_TRY(expand_host_list(text, &hosts));
   std::pmr::vector<int32_t> tasks(&memory_);
+  tasks_source_ = "tasks_on_each_host";
   if (options.tasks_on_each_host == 0) {
-    text = options.tasks_per_node;
-    if (text == nullptr) DIST_TRY(variable("SLURM_STEP_TASKS_PER_NODE", &text));
+    DIST_TRY(option_or_variable(options.tasks_per_node, "tasks_per_node", "SLURM_STEP_TASKS_PER_NODE",
+                                &tasks_source_, &text));
     DIST_TRY(expand_tasks_per_node(text, &tasks));
   }
   return add_hosts(hosts, tasks, options.tasks_on_each_host);
 }
 
-// Where one list is longer its rest does not count; of a host that is there twice the later number does.
+// TensorFlow ends with the shorter list, and takes the later number of a host that comes twice. Both leave tasks
+// out that the step has, so that they are refused.
 Status SlurmStep::add_hosts(std::span<std::pmr::string> hosts, std::span<const int32_t> tasks,
                             int32_t on_each) {
-  const std::size_t n = on_each != 0 ? hosts.size() : std::min(hosts.size(), tasks.size());
+  const std::size_t n = hosts.size();
+  if (n == 0) return invalid_argument("the Slurm step has no host: %s is a list of none", hosts_source_);
+  if (on_each == 0 && tasks.size() != n) {
+    return invalid_argument("%s has %zu host%s, and %s has %zu number%s; both must be equally long",
+                            hosts_source_, n, s_of(n), tasks_source_, tasks.size(), s_of(tasks.size()));
+  }
   hosts_.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
-    hosts_.push_back({std::move(hosts[i]), on_each != 0 ? on_each : tasks[i], static_cast<uint32_t>(i)});
+    hosts_.push_back({std::move(hosts[i]), on_each != 0 ? on_each : tasks[i]});
   }
-  std::sort(hosts_.begin(), hosts_.end(), [](const HostTasks& a, const HostTasks& b) {
-    const int order = a.host.compare(b.host);
-    return order != 0 ? order < 0 : a.order > b.order;
-  });
-  hosts_.erase(std::unique(hosts_.begin(), hosts_.end(),
-                           [](const HostTasks& a, const HostTasks& b) { return a.host == b.host; }),
-               hosts_.end());
-  if (hosts_.empty()) return invalid_argument("the Slurm step has no host");
+  std::sort(hosts_.begin(), hosts_.end(),
+            [](const HostTasks& a, const HostTasks& b) { return a.host < b.host; });
+  const auto twice = std::adjacent_find(
+      hosts_.begin(), hosts_.end(), [](const HostTasks& a, const HostTasks& b) { return a.host == b.host; });
+  if (twice != hosts_.end()) {
+    return invalid_argument("%s has the host \"%s\" twice; each host must be in it once", hosts_source_,
+                            Shown(twice->host.c_str()).c_str());
+  }
+  return count_tasks();
+}
+
+Status SlurmStep::count_tasks() noexcept {
   int64_t sum = 0;
   for (const HostTasks& one : hosts_) {
     most_tasks_ = std::max(most_tasks_, one.tasks);
@@ -94,14 +117,14 @@ Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
     gpus_per_task_ = gpus / most_tasks_;
     if (gpus_per_task_ == 0) {
       return invalid_argument(
-          "%d GPUs are too few for the %d tasks of a host: give gpus_per_host as 0, and "
-          "they are not shared out",
-          gpus, most_tasks_);
+          "%d GPU%s of a host cannot be shared out to its %d tasks: give gpus_per_host as 0, and none is",
+          gpus, gpus == 1 ? "" : "s", most_tasks_);
     }
   }
   if (int64_t{gpus_per_task_} * most_tasks_ > gpus) {
-    return failed_precondition("%d tasks of a host ask for %d GPUs each, and the host has %d", most_tasks_,
-                               gpus_per_task_, gpus);
+    return failed_precondition(
+        "gpus_per_task is %d, and a host has up to %d task%s; gpus_per_host is %d, which is too few",
+        gpus_per_task_, most_tasks_, most_tasks_ == 1 ? "" : "s", gpus);
   }
   return kOk;
 }
@@ -109,8 +132,8 @@ Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
 Status SlurmStep::place(const SlurmOptions& options) {
   const int32_t port = options.port_base == 0 ? kDefaultPortBase : options.port_base;
   if (int64_t{port} + most_tasks_ - 1 > kLastPort) {
-    return invalid_argument("ports begin at %d, and a host has %d tasks; the last port is %d", port,
-                            most_tasks_, kLastPort);
+    return invalid_argument("ports begin at %d, and a host has %d task%s; the last port is %d", port,
+                            most_tasks_, most_tasks_ == 1 ? "" : "s", kLastPort);
   }
   std::pmr::vector<std::pmr::string> addresses(&memory_);
   addresses.reserve(static_cast<std::size_t>(num_tasks_));
@@ -122,21 +145,34 @@ Status SlurmStep::place(const SlurmOptions& options) {
     }
   }
   std::pmr::vector<SlurmJob> jobs(&memory_);
+  const char* source = options.has_jobs ? "jobs" : "num_tasks";
   if (!options.has_jobs) {
     int32_t num_tasks = options.num_tasks;
     if (num_tasks == 0) {
       const char* text = nullptr;
-      DIST_TRY(variable("SLURM_STEP_NUM_TASKS", &text));
-      DIST_TRY(int_of(text, "SLURM_STEP_NUM_TASKS", &num_tasks));
-      DIST_TRY(at_least_0(num_tasks, "SLURM_STEP_NUM_TASKS"));
+      source = "SLURM_STEP_NUM_TASKS";
+      DIST_TRY(variable(source, &text));
+      DIST_TRY(int_of(text, source, &num_tasks));
+      DIST_TRY(at_least_0(num_tasks, source));
     }
     jobs.push_back({"worker", static_cast<std::size_t>(num_tasks)});
   }
   jobs.insert(jobs.end(), options.jobs.begin(), options.jobs.end());
+  DIST_TRY(check_sum(jobs, source));
   return place_jobs(jobs, addresses);
 }
 
-// The jobs, by name, get the tasks one after another.
+// What `source` asks for must be what the hosts have.
+Status SlurmStep::check_sum(std::span<const SlurmJob> jobs, const char* source) const noexcept {
+  std::size_t asked = 0;
+  for (const SlurmJob& job : jobs) asked += job.num_tasks;
+  const auto has = static_cast<std::size_t>(num_tasks_);
+  if (asked == has) return kOk;
+  return failed_precondition("%s asks for %zu task%s, and %s and %s give the Slurm step %zu task%s", source,
+                             asked, s_of(asked), hosts_source_, tasks_source_, has, s_of(has));
+}
+
+// The jobs, by name, get the tasks one after another: check_sum() has found as many as there are.
 Status SlurmStep::place_jobs(std::span<SlurmJob> jobs, std::span<const std::pmr::string> addresses) {
   std::sort(jobs.begin(), jobs.end(), [](const SlurmJob& a, const SlurmJob& b) { return a.name < b.name; });
   SpecBuilder builder(memory_);
@@ -148,10 +184,6 @@ Status SlurmStep::place_jobs(std::span<SlurmJob> jobs, std::span<const std::pmr:
                               job.name.data());
     }
     DIST_TRY(builder.begin_job(job.name));
-    if (job.num_tasks > addresses.size() - first) {
-      return failed_precondition("the jobs ask for more tasks than the %d that the Slurm step has",
-                                 num_tasks_);
-    }
     for (std::size_t i = 0; i < job.num_tasks; ++i) {
       DIST_TRY(builder.add_task(static_cast<int32_t>(i), addresses[first + i]));
     }
@@ -161,9 +193,6 @@ Status SlurmStep::place_jobs(std::span<SlurmJob> jobs, std::span<const std::pmr:
       own_index_ = static_cast<int32_t>(offset);
     }
     first += job.num_tasks;
-  }
-  if (first != addresses.size()) {
-    return failed_precondition("the jobs ask for %zu tasks, and the Slurm step has %d", first, num_tasks_);
   }
   DIST_TRY(builder.finish(&spec_));
   if (own_index_ == DIST_TASK_UNSET) return kOk;

@@ -51,6 +51,10 @@ Status SpecBuilder::add_task(int32_t index, std::string_view address) {
   if (num_tasks_ == DIST_MAX_CLUSTER_TASKS) {
     return invalid_argument("the cluster has more than %d tasks", DIST_MAX_CLUSTER_TASKS);
   }
+  if (index == DIST_TASK_UNSET) {
+    return invalid_argument("the index of a task of job \"%.*s\" is %d, which says that no task is given",
+                            static_cast<int>(job_->name.size()), job_->name.data(), index);
+  }
   job_->tasks.push_back({index, static_cast<uint32_t>(job_->tasks.size()), address});
   ++num_tasks_;
   return kOk;

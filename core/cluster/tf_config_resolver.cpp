@@ -64,6 +64,10 @@ class TfConfigResolver final : public ClusterResolver {
     if (index == nullptr) return kOk;
     int32_t number = 0;
     DIST_TRY(int_of(*index, "the index of the task in TF_CONFIG", &number));
+    if (number == DIST_TASK_UNSET) {
+      return invalid_argument("the index of the task in TF_CONFIG is %d, which says that no task is given",
+                              number);
+    }
     *out = {number, source()};
     return kOk;
   }
@@ -85,6 +89,11 @@ class TfConfigResolver final : public ClusterResolver {
     FoundNumber id{asked.id};
     if (asked.id == DIST_TASK_UNSET) DIST_TRY(task_id(&id));
     const char* const job = asked.type != nullptr ? asked.type : type.is_set ? type.text : nullptr;
+    if (job != nullptr && id.number == DIST_TASK_UNSET && cluster->find(job) != nullptr) {
+      return invalid_argument(
+          "\"index\" is missing in \"task\" of TF_CONFIG, so that the task of job \"%s\" is not known",
+          Shown(job).c_str());
+    }
     const char* address = nullptr;
     DIST_TRY(cluster->task_address(job, id.number, &address));
     return with_layer(asked.rpc_layer, address, "address of the task", out);

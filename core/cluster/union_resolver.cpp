@@ -61,9 +61,10 @@ Status create_union_resolver(Memory& memory, std::span<ClusterResolver* const> m
                              const ResolverOptions& options, Ref<ClusterResolver>* out) {
   if (members.empty()) return invalid_argument("a union has at least one resolver");
   std::size_t number = 1;
-  for (ClusterResolver* const member : members) {
-    if (member == nullptr) return invalid_argument("a resolver of the union is NULL");
-    number += member->num_members();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i] == nullptr)
+      return invalid_argument("resolver %zu of the union, counted from 0, is NULL", i);
+    number += members[i]->num_members();
     if (number > DIST_MAX_CLUSTER_MEMBERS) {
       return invalid_argument(
           "the union has more than %d resolvers, itself and those of unions in it counted",

@@ -37,15 +37,14 @@ Status positive(int64_t number, const char* name) noexcept {
   return number >= 1 ? kOk : invalid_argument("%s is %lld; it is at least 1", name, shown(number));
 }
 
-// The bytes of all elements of the dimensions but `left_out` (none: -1).
-Status bytes_of(const Partitioned& what, std::ptrdiff_t left_out, int64_t* out) noexcept {
+// The bytes of all elements.
+Status bytes_of(const Partitioned& what, int64_t* out) noexcept {
   int64_t bytes = what.element_bytes;
   bool too_many = false;
-  for (std::size_t i = 0; i < what.shape.size(); ++i) {
-    if (static_cast<std::ptrdiff_t>(i) == left_out) continue;
+  for (const int64_t size : what.shape) {
     // A size of 0 makes it 0, whatever came before or comes after.
-    if (what.shape[i] == 0) return *out = 0, kOk;
-    too_many = too_many || __builtin_mul_overflow(bytes, what.shape[i], &bytes);
+    if (size == 0) return *out = 0, kOk;
+    too_many = too_many || __builtin_mul_overflow(bytes, size, &bytes);
   }
   if (too_many) return invalid_argument("the variable has more bytes than 63 bits count");
   *out = bytes;
@@ -73,7 +72,7 @@ Status min_size(const Partitioned& what, int64_t min_shard_bytes, int32_t max_sh
   std::size_t axis = 0;
   DIST_TRY(divided_axis(what, &axis));
   int64_t bytes = 0;
-  DIST_TRY(bytes_of(what, -1, &bytes));
+  DIST_TRY(bytes_of(what, &bytes));
   const int64_t wanted = ceil_of(bytes, min_shard_bytes);
   const int64_t most = std::min({what.shape[axis], int64_t{max_shards}, wanted});
   write(what, axis, std::max<int64_t>(1, most), out);
@@ -86,11 +85,10 @@ Status max_size(const Partitioned& what, int64_t max_shard_bytes, int32_t max_sh
   if (max_shards < 0) return invalid_argument("max_shards is %d; it is at least 0", max_shards);
   std::size_t axis = 0;
   DIST_TRY(divided_axis(what, &axis));
-  int64_t slice = 0;
-  DIST_TRY(bytes_of(what, static_cast<std::ptrdiff_t>(axis), &slice));
-  if (slice == 0 || what.shape[axis] == 0) {
-    return invalid_argument("the shape has no elements, so no part of it has a size");
-  }
+  int64_t bytes = 0;
+  DIST_TRY(bytes_of(what, &bytes));
+  if (bytes == 0) return invalid_argument("the shape has no elements, so no part of it has a size");
+  const int64_t slice = bytes / what.shape[axis];
   const int64_t slices = std::max<int64_t>(1, max_shard_bytes / slice);
   const int64_t parts = ceil_of(what.shape[axis], slices);
   write(what, axis, max_shards == 0 ? parts : std::min<int64_t>(max_shards, parts), out);

@@ -59,11 +59,12 @@ DIST_API void dist_cluster_spec_options_init(dist_cluster_spec_options *options,
 
 /**
  * Makes a spec of a JSON text, as "cluster" in TF_CONFIG has it: {"worker": ["a:1", "b:2"], "ps": {"3": "c:4"}}. The keys
- * of tasks are read as Python's int() does; of two tasks of one index, and of two jobs of one name, the later one counts.
+ * of tasks are read as Python's int() reads digits of ASCII: " 3 ", "+3", "03" and "0_3" are 3. Of two tasks of one index,
+ * and of two jobs of one name, the later one counts.
  *
  * Owns     The text is copied. *out_spec is the caller's: dist_cluster_spec_destroy().
  * Errors   INVALID_ARGUMENT    NULL, a text that is not JSON or beyond a limit, tasks that are no list and no object, an
- *                              address that is no text, an index that is no 32-bit integer.
+ *                              address that is no text, an index that is no 32-bit integer, or is DIST_TASK_UNSET.
  *          RESOURCE_EXHAUSTED  no memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_from_json(const char *text,
@@ -71,11 +72,12 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_spec_from_json(const char *text
                                                                 dist_cluster_spec **out_spec);
 
 /**
- * Makes a spec of jobs. As in dist_cluster_spec_from_json(), the later one of two counts; an index may be any number.
+ * Makes a spec of jobs. As in dist_cluster_spec_from_json(), the later one of two counts. An index may be any 32-bit
+ * integer, a negative one too, but not DIST_TASK_UNSET, which says that no task is given.
  *
  * Owns     All texts are copied. *out_spec is the caller's: dist_cluster_spec_destroy().
  * Errors   INVALID_ARGUMENT    NULL (jobs may be where num_jobs is 0, addresses where num_tasks is 0), a text that is not
- *                              one line of UTF-8, more than a limit.
+ *                              one line of UTF-8, an index of DIST_TASK_UNSET, more than a limit.
  *          RESOURCE_EXHAUSTED  no memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_create(const dist_cluster_job *jobs, size_t num_jobs,

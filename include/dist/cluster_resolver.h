@@ -35,12 +35,12 @@ typedef struct dist_cluster_resolver_options {
   uint32_t struct_size;
   int32_t has_task_id;      /* 1: task_id is given */
   const char *task_type;    /* the job of this process */
-  int32_t task_id;          /* its index in it */
+  int32_t task_id;          /* its index in it; DIST_TASK_UNSET is not given */
   int32_t num_accelerators; /* of this process; 0: none, or those that Slurm's options give */
   const char *rpc_layer;    /* "grpc": put before addresses, with ://; "": nothing is */
   const char *environment;  /* "google", "": a word for where the cluster runs */
   const char *
-      session_address; /* what dist_cluster_resolver_master() gives where no task is asked for; simple only */
+      session_address; /* what dist_cluster_resolver_master() gives where no task is asked for; read by simple alone */
   const char *tf_config;    /* TF_CONFIG; NULL: the environment variable */
   dist_allocator allocator; /* all zero: malloc and free */
 } dist_cluster_resolver_options;
@@ -71,7 +71,8 @@ dist_cluster_resolver_create_simple(dist_cluster_spec *spec, const dist_cluster_
  *
  * The environment variable is read at each question, not here, and so are its errors: a text that is not JSON is
  * INVALID_ARGUMENT there. Types and indices are made what they should be as in TensorFlow: "1" and 1.9 are index 1, and
- * a type of 3 is "3", of null "None".
+ * a type of 3 is "3", of null "None". Texts are read as numbers where they have digits of ASCII; Python takes others too. An
+ * index of DIST_TASK_UNSET is refused.
  *
  * Owns     As dist_cluster_resolver_create_simple().
  * Errors   As dist_cluster_resolver_create_simple(), without a spec.
@@ -86,7 +87,7 @@ typedef struct dist_slurm_options {
   int32_t rank;               /* of this process in the step. SLURM_PROCID */
   int32_t num_tasks;          /* of the step; 0: SLURM_STEP_NUM_TASKS, where no jobs are given */
   const char *host_list;      /* "n[01-03,7],m1". NULL: SLURM_STEP_NODELIST */
-  const char *tasks_per_node; /* "2(x3),1", by the order of hosts. NULL: SLURM_STEP_TASKS_PER_NODE */
+  const char *tasks_per_node; /* "2(x3),1", by the order of host_list. NULL: SLURM_STEP_TASKS_PER_NODE */
   int32_t tasks_on_each_host; /* 0: as tasks_per_node says */
   int32_t port_base;          /* the port of the first task of a host; 0: 8888 */
   int32_t gpus_per_host;      /* 0: none, and they are not shared out */
@@ -102,13 +103,19 @@ typedef struct dist_slurm_options {
 DIST_API void dist_slurm_options_init(dist_slurm_options *options, uint32_t struct_size_bytes);
 
 /**
- * Makes a resolver of a Slurm step (TensorFlow: SlurmClusterResolver). Hosts are taken by name, and tasks in their order get
- * the ports port_base, port_base + 1, ... of each; jobs, by name, get the tasks one after another. What Slurm says is read
- * here, once. The RPC layer is grpc unless another one is given.
+ * Makes a resolver of a Slurm step (TensorFlow: SlurmClusterResolver). Each host first gets its number of tasks, which has
+ * the same place in its list. Then hosts are sorted by name, as texts, so that n10 comes before n9 (TensorFlow), and tasks in
+ * that order get the ports port_base, port_base + 1, ... of each; jobs, by name, get the tasks one after another. What Slurm
+ * says is read here, once. The RPC layer is grpc unless another one is given.
+ *
+ * Of a rank that is negative, or that no task of the step has, the task is not set; the cluster is there all the same. A
+ * rank of DIST_TASK_UNSET counts as not given.
  *
  * Owns     As dist_cluster_resolver_create_simple(); the Slurm options are copied.
- * Errors   INVALID_ARGUMENT      as dist_cluster_resolver_create_simple(); no list of hosts or tasks, no host, more than a
- *                                limit, a port beyond 65535, a negative number, GPUs but fewer than tasks.
+ * Errors   INVALID_ARGUMENT      as dist_cluster_resolver_create_simple(); no list of hosts or tasks, lists of different
+ *                                lengths, one host twice (in TensorFlow the shorter list and the later number count), no
+ *                                host, more than a limit, a port beyond 65535, a negative number, GPUs but fewer than
+ *                                tasks.
  *          FAILED_PRECONDITION   a variable is not there: this is no Slurm step; the jobs have another number of tasks than
  *                                the hosts; gpus_per_task is more than there are.
  *          RESOURCE_EXHAUSTED    no memory.
@@ -118,7 +125,10 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_slurm(
     dist_cluster_resolver **out_resolver);
 
 /**
- * Gives each host of a list as Slurm writes them, "n[01-03,7],m1", to `fn`, in order.
+ * Gives each host of a list as Slurm writes them, "n[01-03,7],m1", to `fn`, in order. A host is a name, or a name with one
+ * pair of brackets at its end, in which there are numbers and ranges of numbers, of ASCII digits. All numbers of a range
+ * have as many digits as the first one is long; a blank beside it counts too, as in TensorFlow: n[ 1-2] is n01, n02. A range
+ * that ends before it begins, n[3-1], is no host, and a comma at the end is no error; both are TensorFlow's.
  *
  * Blocks   Never, but for fn.
  * Errors   INVALID_ARGUMENT    NULL, a text that is no such list, more than a limit. `fn` was not called then.
@@ -148,8 +158,8 @@ typedef struct dist_kubernetes_options {
   int32_t port;        /* of every worker; 0: 8888 */
   const char *host_name;  /* of this pod, "trainer-2". NULL: HOSTNAME */
   const char *service;    /* the headless service; NULL: pods are found by their host's name alone */
-  const char *name_space; /* of the service; NULL: POD_NAMESPACE, where that is set */
-  const char *domain;     /* of the Kubernetes cluster, "cluster.local"; NULL: left out */
+  const char *name_space; /* of the service, with it alone; NULL: POD_NAMESPACE, where that is set */
+  const char *domain;     /* of the Kubernetes cluster, "cluster.local", with a namespace; NULL: left out */
 } dist_kubernetes_options;
 #define DIST_KUBERNETES_OPTIONS_INIT \
   { sizeof(dist_kubernetes_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -159,12 +169,14 @@ DIST_API void dist_kubernetes_options_init(dist_kubernetes_options *options, uin
 
 /**
  * Makes a resolver of the names that the pods of a StatefulSet or an Indexed Job have: NAME-0, NAME-1, ... All are tasks of
- * the job "worker", at "NAME-i.SERVICE.NAMESPACE.svc.DOMAIN:port". No API server is asked. What the environment says is read
+ * the job "worker", at "NAME-i.SERVICE.NAMESPACE.svc.DOMAIN:port". Without a domain it is "NAME-i.SERVICE.NAMESPACE.svc:port",
+ * without a namespace "NAME-i.SERVICE:port", and without a service "NAME-i:port". No API server is asked. What the environment says is read
  * here, once. The RPC layer is grpc unless another one is given.
  *
  * Owns     As dist_cluster_resolver_create_simple(); the Kubernetes options are copied.
- * Errors   INVALID_ARGUMENT     as dist_cluster_resolver_create_simple(); a host name without a number at its end, a name
- *                               that DNS does not have, an index that no worker has, a port beyond 65535, more than a limit.
+ * Errors   INVALID_ARGUMENT     as dist_cluster_resolver_create_simple(); a host name without a number at its end, or with
+ *                               zeros before that number, which no pod has; a namespace or a domain without a service, a
+ *                               domain without a namespace; a name that DNS does not have, an index that no worker has, a port beyond 65535, more than a limit.
  *          FAILED_PRECONDITION  the host's name or the number of workers is neither given nor in the environment.
  *          RESOURCE_EXHAUSTED   no memory.
  */
@@ -174,7 +186,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_kubernetes(
 
 /**
  * Makes one resolver of several (TensorFlow: UnionResolver): the spec is dist_cluster_spec_union() of theirs, all else the
- * first one's, unless options give it.
+ * first one's, unless options give it. dist_cluster_resolver_master() says what of it addresses have.
  *
  * Owns     The resolvers are held. *out_resolver is the caller's: dist_cluster_resolver_destroy().
  * Errors   INVALID_ARGUMENT    NULL, no resolver, more than DIST_MAX_CLUSTER_MEMBERS in it or below one another, options as
@@ -187,8 +199,8 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_union(
 
 /**
  * A resolver of the host's own. Each function but spec may be NULL: the option counts, or else nothing is set. Options count
- * before functions. Texts are written with an end mark into `size_bytes` bytes; *out_is_set is 0 where there is none. They are
- * called on the thread that asks, from several at once, and may call libdist, but not on the resolver itself.
+ * before functions. Texts are written with an end mark into `size_bytes` bytes; *out_is_set is 1 before the
+ * call: a function sets it to 0 where there is no text, and any other value says that there is one. They are called on the thread that asks, from several at once, and may call libdist, but not on the resolver itself.
  */
 typedef struct dist_cluster_resolver_functions {
   uint32_t struct_size;
@@ -236,7 +248,8 @@ DIST_API void dist_cluster_resolver_destroy(dist_cluster_resolver *resolver);
  * Gives the spec of the cluster.
  *
  * Blocks   Never, but for a function of the host's.
- * Owns     *out_spec is the caller's: dist_cluster_spec_destroy().
+ * Owns     *out_spec is the caller's: dist_cluster_spec_destroy(). A simple resolver gives the spec that it was made of, and
+ *          a host's function its own, each with the allocator that it has; others make theirs with the resolver's.
  * Errors   INVALID_ARGUMENT    NULL; TF_CONFIG that is not JSON or has no such cluster; specs that have no union; a host's
  *                              function that gives no spec.
  *          RESOURCE_EXHAUSTED  no memory.
@@ -277,9 +290,13 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_environment(const dist
  *
  * A task is asked for by its type and its id. Where one of them is not (NULL, DIST_TASK_UNSET), the address is
  *
- *     simple, union       session_address, of the first of the union
+ *     simple              session_address, or nothing, behind the RPC layer: with "grpc" it is "grpc://" (TensorFlow)
+ *     union               what its first resolver has, with the RPC layer of that one unless `rpc_layer` is given
  *     TF_CONFIG           the task's, whose type or id is taken from this process
  *     Slurm, Kubernetes   this process' own, "" where its task is not known
+ *     the host's          as address() writes it, else as simple without a session_address
+ *
+ * Where a union is asked for a task, a NULL layer is the union's own option, and none where that is not given.
  *
  * Of TF_CONFIG, "session_master" counts before all, as it is; and of a cluster of one task the address is "".
  *
@@ -298,16 +315,18 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_master(const dist_clus
  * else 0, since the devices of libdist are host CPUs.
  *
  * Blocks   As dist_cluster_resolver_spec().
- * Errors   As dist_cluster_resolver_master(): under TF_CONFIG the task must be one of the cluster's.
+ * Errors   As dist_cluster_resolver_master(): under TF_CONFIG the task must be one of the cluster's, but not where options
+ *          give the number, TF_CONFIG has "session_master", or its cluster has no job, or one task alone.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_num_accelerators(
     const dist_cluster_resolver *resolver, const char *task_type, int32_t task_id, int32_t *out_n);
 
 /**
- * Writes the GPUs of this process as CUDA_VISIBLE_DEVICES has them, "2,3"; "" where the resolver shares none out. libdist
- * does not change the environment: a host that wants the variable sets it.
+ * Writes the GPUs of this process as CUDA_VISIBLE_DEVICES has them, "2,3"; "" where the resolver shares none out, whatever
+ * the rank is. libdist does not change the environment: a host that wants the variable sets it.
  *
- * Errors   INVALID_ARGUMENT  NULL, a rank that the Slurm step has not, no room for the text.
+ * Errors   INVALID_ARGUMENT  NULL, a rank that the Slurm step has not, no room for the text, more GPUs than a text of less
+ *                            than DIST_MAX_ADDRESS_BYTES names.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_gpu_ids(const dist_cluster_resolver *resolver,
                                                                   char *out_text, size_t size_bytes);

@@ -9,7 +9,7 @@
  *     dist_partitions_part(10, 3, 0, &begin, &size);                  part 0 has rows 0 .. 3
  *     dist_partitions_part_of(10, 3, 7, &part, &offset);              row 7 is row 0 of part 2
  *
- * `axis` is the dimension; -1 is the last one. Every other dimension has one part.
+ * `axis` is the dimension; a negative one counts from the end, and -1 is the last. Every other dimension has one part.
  */
 #ifndef DIST_PARTITIONER_H
 #define DIST_PARTITIONER_H
@@ -48,8 +48,9 @@ DIST_API DIST_NODISCARD dist_status dist_partitions_fixed_shards(const int64_t *
                                                                  int64_t *out_partitions);
 
 /**
- * As many parts as have at least min_shard_bytes each, but at least 1 and at most max_shards (TensorFlow:
- * MinSizePartitioner). The last ones may be smaller.
+ * As many parts as the bytes of all elements have min_shard_bytes, but at least 1 and at most max_shards (TensorFlow:
+ * MinSizePartitioner). The number is rounded up, so that all parts may be smaller than min_shard_bytes: where it does not
+ * divide the bytes, and neither max_shards nor the dimension makes the parts fewer, they are smaller on average.
  *
  *     max(1, min(shape[axis], max_shards, ceil(bytes of all elements / min_shard_bytes)))
  *

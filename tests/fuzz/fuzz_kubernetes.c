@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   char *const space = take_text(&in), *const domain = take_text(&in);
   pods.host_name = host;
   if (with_service) pods.service = service;
-  pods.name_space = space;
-  pods.domain = domain;
+  if (*space != '\0') pods.name_space = space;
+  if (*domain != '\0') pods.domain = domain;
   dist_cluster_resolver* resolver = NULL;
   const dist_status status = dist_cluster_resolver_create_kubernetes(&pods, NULL, &resolver);
   check_made(status, resolver);

@@ -36,6 +36,8 @@ static void jobs_keep_their_order(void **state) {
   assert_ok(dist_cluster_spec_task_address(spec, "a", 7, &address));
   assert_string_equal(address, "c:3");
   assert_fails(dist_cluster_spec_task_address(spec, "a", 3, &address), DIST_INVALID_ARGUMENT, "no task 3");
+  assert_fails(dist_cluster_spec_task_address(spec, "a", DIST_TASK_UNSET, &address), DIST_INVALID_ARGUMENT,
+               "the index of a task of job \"a\" is missing");
   assert_fails(dist_cluster_spec_task_address(spec, "b", 0, &address), DIST_INVALID_ARGUMENT, "no job \"b\"");
   assert_string_equal(dist_cluster_spec_json(spec),
                       "{\"z\":[\"a:1\",\"b:2\"],\"a\":{\"2\":\"d:4\",\"7\":\"c:3\"},\"m\":{}}");
@@ -61,6 +63,24 @@ static void arrays_and_json_give_the_same(void **state) {
   dist_cluster_spec_destroy(made), dist_cluster_spec_destroy(read), dist_cluster_spec_destroy(other);
 }
 
+/* It would be a task that cannot be asked for. */
+static void an_index_is_not_the_mark_of_no_task(void **state) {
+  (void)state;
+  refused("{\"worker\": {\"-2147483648\": \"a:1\"}}",
+          "job \"worker\" is -2147483648, which says that no task");
+  const char *const addresses[] = {"a:1"}, *address = NULL;
+  int32_t index = DIST_TASK_UNSET;
+  const dist_cluster_job job = {"worker", addresses, &index, 1};
+  dist_cluster_spec *spec = NULL;
+  assert_fails(dist_cluster_spec_create(&job, 1, NULL, &spec), DIST_INVALID_ARGUMENT, "no task is given");
+  assert_null(spec);
+  index++;
+  assert_ok(dist_cluster_spec_create(&job, 1, NULL, &spec));
+  assert_ok(dist_cluster_spec_task_address(spec, "worker", index, &address));
+  assert_string_equal(address, "a:1");
+  dist_cluster_spec_destroy(spec);
+}
+
 static void what_is_no_spec_is_refused(void **state) {
   (void)state;
   refused("", "not JSON");
@@ -70,7 +90,7 @@ static void what_is_no_spec_is_refused(void **state) {
   refused("null", "is null");
   refused("{\"worker\": \"a:1\"}", "a text as the tasks");
   refused("{\"worker\": [5]}", "is not a text");
-  refused("{\"worker\": {\"x\": \"a:1\"}}", "\"x\"");
+  refused("{\"worker\": {\"x\": \"a:1\"}}", "\"x\"; it must be an integer of 32 bits");
   refused("{\"worker\": {\"2147483648\": \"a:1\"}}", "32 bits");
   refused("{\"worker\": [\"a\\nb\"]}", "one line");
   refused("{\"worker\": [\"a\\u0000b\"]}", "NUL");
@@ -207,7 +227,8 @@ static void unions_join_lists_and_merge_holes(void **state) {
   assert_string_equal(dist_cluster_spec_json(all),
                       "{\"w\":{\"0\":\"a\",\"1\":\"b\",\"5\":\"c\"},\"p\":[\"x\"]}");
   dist_cluster_spec_destroy(all);
-  assert_fails(dist_cluster_spec_union(twice, 2, NULL, &all), DIST_INVALID_ARGUMENT, "task 5 in two");
+  assert_fails(dist_cluster_spec_union(twice, 2, NULL, &all), DIST_INVALID_ARGUMENT,
+               "task 5 of job \"w\" is in specs 0 and 1");
   assert_fails(dist_cluster_spec_union(twice, 0, NULL, &all), DIST_INVALID_ARGUMENT, "num_specs is 0");
   const dist_cluster_spec *many[DIST_MAX_CLUSTER_MEMBERS + 1];
   for (int i = 0; i <= DIST_MAX_CLUSTER_MEMBERS; i++) many[i] = lists[1];
@@ -272,7 +293,8 @@ static void without_a_chief_worker_0_is_it(void **state) {
   assert_int_equal(answer, 1);
   assert_ok(dist_cluster_collective_leader(empty, NULL, DIST_TASK_UNSET, text, sizeof text));
   assert_string_equal(text, "");
-  assert_fails(dist_cluster_validate(spec, "worker", 2), DIST_INVALID_ARGUMENT, "task id is 2");
+  assert_fails(dist_cluster_validate(spec, "worker", 2), DIST_INVALID_ARGUMENT,
+               "the task id is 2, and job \"worker\" has 2 tasks, whose ids are 0 to 1");
   assert_fails(dist_cluster_validate(spec, "worker", DIST_TASK_UNSET), DIST_INVALID_ARGUMENT, "no id");
   assert_fails(dist_cluster_validate(spec, "ps", 0), DIST_INVALID_ARGUMENT, "no such job");
   assert_fails(dist_cluster_validate(spec, "gopher", 0), DIST_INVALID_ARGUMENT, "gopher");
@@ -284,6 +306,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(jobs_keep_their_order),
       cmocka_unit_test(arrays_and_json_give_the_same),
+      cmocka_unit_test(an_index_is_not_the_mark_of_no_task),
       cmocka_unit_test(what_is_no_spec_is_refused),
       cmocka_unit_test(tasks_are_limited),
       cmocka_unit_test(texts_and_values_are_limited),

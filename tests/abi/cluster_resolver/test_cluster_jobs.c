@@ -71,20 +71,97 @@ static void what_is_no_slurm_step_is_refused(void **state) {
   good.tasks_per_node = "2(x2)";
   slurm = good, slurm.host_list = NULL, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "SLURM_STEP_NODELIST");
   slurm = good, slurm.num_tasks = 0, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "SLURM_STEP_NUM_TASKS");
-  slurm = good, slurm.num_tasks = 3, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "3 tasks");
-  slurm = good, slurm.num_tasks = 5, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "more tasks than the 4");
+  slurm = good, slurm.num_tasks = 1;
+  no_slurm(&slurm, DIST_FAILED_PRECONDITION,
+           "num_tasks asks for 1 task, and host_list and tasks_per_node give the Slurm step 4 tasks");
+  slurm = good, slurm.num_tasks = 5, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "asks for 5 tasks");
   slurm = good, slurm.host_list = "n[2-1]", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "no host");
-  slurm = good, slurm.host_list = "n[", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "\"n[\"");
+  slurm = good, slurm.host_list = "n[",
+  no_slurm(&slurm, DIST_INVALID_ARGUMENT, "\"n[\", which cannot be read");
+  slurm = good, slurm.host_list = "n[1-]", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "\"1-\" in brackets");
   slurm = good, slurm.tasks_per_node = "2(x", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "2(x");
   slurm = good, slurm.port_base = 65535, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "65535");
   slurm = good, slurm.port_base = -1, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "port_base");
-  slurm = good, slurm.gpus_per_host = 1, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "too few");
-  slurm = good, slurm.gpus_per_task = 1, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "GPUs");
+  slurm = good, slurm.gpus_per_host = 1, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "1 GPU of a host");
+  slurm = good, slurm.gpus_per_task = 1, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "gpus_per_host is 0");
   slurm = good, slurm.has_rank = -1, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "has_rank");
   slurm = good, slurm.host_list = "n[1-9]", slurm.tasks_on_each_host = DIST_MAX_CLUSTER_TASKS;
   no_slurm(&slurm, DIST_INVALID_ARGUMENT, "65536");
   setenv("SLURM_PROCID", "x", 1);
   slurm = good, slurm.has_rank = 0, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "SLURM_PROCID is \"x\"");
+}
+
+/* To take the shorter one would leave tasks of the step out. */
+static void slurm_lists_are_equally_long(void **state) {
+  (void)state;
+  dist_slurm_options good = DIST_SLURM_OPTIONS_INIT, slurm;
+  good.has_rank = 1;
+  good.num_tasks = 4;
+  slurm = good, slurm.host_list = "t[1-3]", slurm.tasks_per_node = "2(x2)";
+  no_slurm(&slurm, DIST_INVALID_ARGUMENT, "host_list has 3 hosts, and tasks_per_node has 2 numbers");
+  slurm = good, slurm.host_list = "t1", slurm.tasks_per_node = "2(x3)";
+  no_slurm(&slurm, DIST_INVALID_ARGUMENT, "host_list has 1 host, and tasks_per_node has 3 numbers");
+  setenv("SLURM_STEP_NODELIST", "t[1-2]", 1);
+  setenv("SLURM_STEP_TASKS_PER_NODE", "4", 1);
+  setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  no_slurm(&good, DIST_INVALID_ARGUMENT,
+           "SLURM_STEP_NODELIST has 2 hosts, and SLURM_STEP_TASKS_PER_NODE has 1 number");
+  setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2)", 1);
+  slurm = good, slurm.num_tasks = 0;
+  no_slurm(
+      &slurm, DIST_FAILED_PRECONDITION,
+      "SLURM_STEP_NUM_TASKS asks for 4 tasks, and SLURM_STEP_NODELIST and SLURM_STEP_TASKS_PER_NODE give");
+  slurm = good, slurm.host_list = "a,a", slurm.tasks_per_node = "2,4";
+  no_slurm(&slurm, DIST_INVALID_ARGUMENT, "host_list has the host \"a\" twice");
+  slurm = good, slurm.host_list = "a,a", slurm.tasks_on_each_host = 4;
+  no_slurm(&slurm, DIST_INVALID_ARGUMENT, "host_list has the host \"a\" twice");
+}
+
+/* Whatever the rank: where no GPUs are shared out, nobody has any. */
+static void a_rank_beyond_the_step_has_no_task(void **state) {
+  (void)state;
+  dist_slurm_options slurm = DIST_SLURM_OPTIONS_INIT;
+  slurm.has_rank = 1;
+  slurm.host_list = "a";
+  slurm.tasks_on_each_host = slurm.num_tasks = 2;
+  const int32_t ranks[] = {-1, 2};
+  for (size_t i = 0; i < COUNT_OF(ranks); i++) {
+    dist_cluster_resolver *resolver = NULL;
+    char ids[16] = "x";
+    slurm.rank = ranks[i];
+    slurm.gpus_per_host = 0;
+    assert_ok(dist_cluster_resolver_create_slurm(&slurm, NULL, &resolver));
+    has_task(resolver, NULL, DIST_TASK_UNSET);
+    has_master(resolver, NULL, DIST_TASK_UNSET, "");
+    assert_ok(dist_cluster_resolver_gpu_ids(resolver, ids, sizeof ids));
+    assert_string_equal(ids, "");
+    explains(resolver, "accelerators: 0 (default: devices are host CPUs)");
+    dist_cluster_resolver_destroy(resolver);
+    slurm.gpus_per_host = 2;
+    assert_ok(dist_cluster_resolver_create_slurm(&slurm, NULL, &resolver));
+    assert_fails(dist_cluster_resolver_gpu_ids(resolver, ids, sizeof ids), DIST_INVALID_ARGUMENT,
+                 "has 2 tasks, with ranks from 0 on");
+    explains(resolver, "accelerators: 1 (GPUs of a task");
+    dist_cluster_resolver_destroy(resolver);
+  }
+}
+
+static void a_list_of_gpus_has_an_end(void **state) {
+  (void)state;
+  dist_slurm_options slurm = DIST_SLURM_OPTIONS_INIT;
+  slurm.has_rank = 1;
+  slurm.host_list = "a";
+  slurm.tasks_on_each_host = slurm.num_tasks = 1;
+  for (slurm.gpus_per_host = 150; slurm.gpus_per_host <= 160; slurm.gpus_per_host += 10) {
+    dist_cluster_resolver *resolver = NULL;
+    char ids[DIST_MAX_ADDRESS_BYTES];
+    assert_ok(dist_cluster_resolver_create_slurm(&slurm, NULL, &resolver));
+    if (slurm.gpus_per_host == 150) assert_ok(dist_cluster_resolver_gpu_ids(resolver, ids, sizeof ids));
+    if (slurm.gpus_per_host == 160)
+      assert_fails(dist_cluster_resolver_gpu_ids(resolver, ids, sizeof ids), DIST_INVALID_ARGUMENT,
+                   "160 GPUs of this process has more than 511 bytes");
+    dist_cluster_resolver_destroy(resolver);
+  }
 }
 
 static void count_hosts(const char *text, size_t size, void *user_data) {
@@ -131,9 +208,17 @@ static void pods_are_named_by_their_number(void **state) {
   setenv("POD_NAMESPACE", "ml", 1);
   dist_kubernetes_options pods = DIST_KUBERNETES_OPTIONS_INIT;
   pods.service = "trainers";
-  pods.domain = "cluster.local";
   pods.num_workers = 1;
   pods.port = 9;
+  assert_ok(dist_cluster_resolver_create_kubernetes(&pods, NULL, &resolver));
+  has_spec(resolver, "{\"worker\":[\"my-trainer-0.trainers.ml.svc:9\"]}");
+  dist_cluster_resolver_destroy(resolver);
+  unsetenv("POD_NAMESPACE");
+  assert_ok(dist_cluster_resolver_create_kubernetes(&pods, NULL, &resolver));
+  has_spec(resolver, "{\"worker\":[\"my-trainer-0.trainers:9\"]}");
+  dist_cluster_resolver_destroy(resolver);
+  pods.name_space = "ml";
+  pods.domain = "cluster.local";
   assert_ok(dist_cluster_resolver_create_kubernetes(&pods, NULL, &resolver));
   has_spec(resolver, "{\"worker\":[\"my-trainer-0.trainers.ml.svc.cluster.local:9\"]}");
   has_task(resolver, "worker", 0);
@@ -163,6 +248,11 @@ static void what_are_no_pods_is_refused(void **state) {
   pods = good, pods.num_workers = 1, no_pods(&pods, DIST_INVALID_ARGUMENT, "index of this pod is 5");
   pods = good, pods.num_workers = DIST_MAX_CLUSTER_TASKS + 1, no_pods(&pods, DIST_INVALID_ARGUMENT, "65536");
   pods = good, pods.host_name = "trainer", no_pods(&pods, DIST_INVALID_ARGUMENT, "number at the end");
+  pods = good, pods.host_name = "t-005", no_pods(&pods, DIST_INVALID_ARGUMENT, "without zeros before it");
+  pods = good, pods.name_space = "ml",
+  no_pods(&pods, DIST_INVALID_ARGUMENT, "name_space is given without service");
+  pods = good, pods.domain = "d", no_pods(&pods, DIST_INVALID_ARGUMENT, "domain is given without service");
+  pods.service = "s", no_pods(&pods, DIST_INVALID_ARGUMENT, "no namespace before it");
   pods = good, pods.host_name = "-5", no_pods(&pods, DIST_INVALID_ARGUMENT, "name of DNS");
   pods = good, pods.host_name = "t_-5", no_pods(&pods, DIST_INVALID_ARGUMENT, "name of DNS");
   pods = good, pods.host_name = "t-99999999999", no_pods(&pods, DIST_INVALID_ARGUMENT, "32 bits");
@@ -179,7 +269,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cleared(slurm_places_tasks_by_host),       cleared(slurm_options_count_before_variables),
       cleared(what_is_no_slurm_step_is_refused), cleared(slurm_lists_are_limited),
-      cleared(pods_are_named_by_their_number),   cleared(what_are_no_pods_is_refused),
+      cleared(slurm_lists_are_equally_long),     cleared(a_rank_beyond_the_step_has_no_task),
+      cleared(a_list_of_gpus_has_an_end),        cleared(pods_are_named_by_their_number),
+      cleared(what_are_no_pods_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

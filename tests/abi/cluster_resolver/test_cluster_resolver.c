@@ -19,6 +19,11 @@ static void tf_config_is_read_at_each_question(void **state) {
   assert_ok(dist_cluster_resolver_create_tf_config(NULL, &resolver));
   has_spec(resolver, "{}");
   has_task(resolver, NULL, DIST_TASK_UNSET);
+  explains(resolver, "task id: not set");
+  setenv("TF_CONFIG", "{\"cluster\": {\"worker\": [\"a:1\", \"b:2\"]}, \"task\": {\"type\": \"worker\"}}", 1);
+  char address[DIST_MAX_ADDRESS_BYTES];
+  assert_fails(dist_cluster_resolver_master(resolver, NULL, DIST_TASK_UNSET, NULL, address, sizeof address),
+               DIST_INVALID_ARGUMENT, "\"index\" is missing");
   setenv(
       "TF_CONFIG",
       "{\"cluster\": {\"worker\": [\"a:1\", \"b:2\"]}, \"task\": {\"type\": \"worker\", \"index\": \"1\"}, "
@@ -96,8 +101,9 @@ static void types_and_indices_are_coerced(void **state) {
     has_task(resolver, rows[i].type, rows[i].id);
     dist_cluster_resolver_destroy(resolver);
   }
-  const char *const bad[] = {"NaN",    "Infinity", "null",          "[]", "{}", "\"1.5\"", "\"\"", "\"1__0\"",
-                             "\"_1\"", "1e10",     "\"4294967296\""};
+  const char *const bad[] = {"NaN",    "Infinity", "null",           "[]",
+                             "{}",     "\"1.5\"",  "\"\"",           "\"1__0\"",
+                             "\"_1\"", "1e10",     "\"4294967296\"", "-2147483648"};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     char text[256];
     snprintf(text, sizeof text, "{\"task\": {\"index\": %s}}", bad[i]);
@@ -165,7 +171,11 @@ static void the_first_of_a_union_answers(void **state) {
   has_master(both, "ps", 0, "b:2");
   explains(both, "resolver: union");
   options.task_type = "chief";
+  options.session_address = "not asked for";
+  options.rpc_layer = "u";
   assert_ok(dist_cluster_resolver_create_union(&both, 1, &options, &outer));
+  has_master(outer, "ps", 0, "u://b:2");
+  has_master(outer, NULL, DIST_TASK_UNSET, "r://m:1");
   has_task(outer, "chief", DIST_TASK_UNSET);
   dist_cluster_resolver_destroy(both), dist_cluster_resolver_destroy(outer);
 }
@@ -191,7 +201,8 @@ static void unions_are_limited(void **state) {
   assert_fails(dist_cluster_resolver_create_union(NULL, 0, NULL, &outer), DIST_INVALID_ARGUMENT,
                "at least one");
   dist_cluster_resolver *none[] = {NULL};
-  assert_fails(dist_cluster_resolver_create_union(none, 1, NULL, &outer), DIST_INVALID_ARGUMENT, "is NULL");
+  assert_fails(dist_cluster_resolver_create_union(none, 1, NULL, &outer), DIST_INVALID_ARGUMENT,
+               "resolver 0");
 }
 
 typedef struct own {
@@ -239,6 +250,9 @@ static void a_host_has_functions_of_its_own(void **state) {
   has_task(resolver, "worker", 1);
   has_master(resolver, "worker", 0, "a:1");
   has_master(resolver, NULL, DIST_TASK_UNSET, "");
+  self.id = DIST_TASK_UNSET;
+  explains(resolver, "task id: not set");
+  self.id = 1;
   explains(resolver, "(a function of the host's)");
   self.text = NULL;
   has_task(resolver, NULL, 1);

@@ -24,6 +24,9 @@ static void sizes_bound_the_parts(void **state) {
   int64_t parts[2] = {0, 0};
   assert_ok(dist_partitions_min_size(shape, 2, 0, 4, 50, 8, parts));
   assert_int_equal(parts[0], 4); /* ceil(160 / 50) */
+  int64_t begin = 0, rows = 0;
+  assert_ok(dist_partitions_part(10, parts[0], 0, &begin, &rows));
+  assert_int_equal(rows, 3); /* 48 bytes: even the largest part is below the least size */
   assert_ok(dist_partitions_min_size(shape, 2, 0, 4, 1, 1000, parts));
   assert_int_equal(parts[0], 10);
   assert_ok(dist_partitions_max_size(shape, 2, 0, 4, 50, 0, parts));
@@ -75,6 +78,7 @@ static void what_has_no_parts_is_refused(void **state) {
                "min_shard_bytes");
   assert_fails(dist_partitions_min_size(shape, 2, 0, 4, 4, 0, parts), DIST_INVALID_ARGUMENT, "max_shards");
   assert_fails(dist_partitions_min_size(huge, 2, 0, 4, 4, 1, parts), DIST_INVALID_ARGUMENT, "63 bits");
+  assert_fails(dist_partitions_max_size(huge, 2, 0, 4, 4, 1, parts), DIST_INVALID_ARGUMENT, "63 bits");
   assert_fails(dist_partitions_max_size(shape, 2, 0, 4, 0, 1, parts), DIST_INVALID_ARGUMENT,
                "max_shard_bytes");
   assert_fails(dist_partitions_max_size(shape, 2, 0, 4, 4, -1, parts), DIST_INVALID_ARGUMENT, "max_shards");
