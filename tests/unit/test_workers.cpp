@@ -307,26 +307,49 @@ void who_returns_early_is_named(void**) {
   }
 }
 
+// Time for all workers, which passes as the test says, and who has looked at it how often.
+struct Clock {
+  static inline thread_local int reader = 0;
+  std::atomic<int64_t> now{1};
+  std::atomic<int> looks[3] = {};
+
+  Host host() noexcept {
+    Host host;
+    host.clock_user_data = this;
+    host.clock_fn = [](void* self) {
+      auto& clock = *static_cast<Clock*>(self);
+      ++clock.looks[reader];
+      return clock.now.load();
+    };
+    return host;
+  }
+};
+
 void who_does_not_come_is_named_after_the_deadline(void**) {
   // Of one member each, so that nobody waits within a worker.
   for (const int late : {0, 2}) {
-    std::atomic<int64_t> now{1};
-    Host host;
-    host.clock_user_data = &now;
-    host.clock_fn = [](void* clock) { return static_cast<std::atomic<int64_t>*>(clock)->load(); };
-    Cluster cluster({1, 1, 1}, {.host = host});
+    Clock clock;
+    Cluster cluster({1, 1, 1}, {.host = clock.host()});
+    std::atomic<int> waiting{0};
     std::atomic<int> back{0};
     const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+      Clock::reader = rank;
       double got = 0;
       DIST_TRY(sum(member, meeting, rank, 1, &got));
       if (meeting.me() == late) {
-        // Time passes for the others until they have gone.
+        // Time passes once both others wait: they look at it when they begin, and again when their headers are out.
+        while (waiting.load() != 2) std::this_thread::yield();
+        for (int other = 0; other < 3; ++other) {
+          while (other != late && clock.looks[other].load() < 2) std::this_thread::yield();
+        }
         while (back.load() != 2) {
-          now.fetch_add(1'000'000);
+          clock.now.fetch_add(1'000'000);
           std::this_thread::yield();
         }
         return kOk;
       }
+      clock.looks[rank].store(0);
+      waiting.fetch_add(1);
       Member hurried = member;
       hurried.timeout_ns = 20'000'000;
       const Status status = sum(hurried, meeting, rank, 1, &got);
