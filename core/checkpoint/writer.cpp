@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/writer.hpp"
 
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
@@ -11,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/base/json_out.hpp"
 #include "core/base/tensor.hpp"
 #include "core/checkpoint/crc32.hpp"
 #include "core/checkpoint/header.hpp"
@@ -26,23 +25,7 @@ constexpr std::size_t kDepth = 8;
 constexpr char kNoDigits[] = "00000000";
 static_assert(sizeof kNoDigits - 1 == kChecksumDigits);
 
-// An output stream as RapidJSON has them.
-class StringOut {
- public:
-  using Ch = char;
-  explicit StringOut(std::pmr::string& text) noexcept : text_(text) {}
-  // NOLINTBEGIN(readability-identifier-naming): RapidJSON's names
-  void Put(char c) { text_.push_back(c); }
-  void Flush() {}
-  // NOLINTEND(readability-identifier-naming)
-
- private:
-  std::pmr::string& text_;
-};
-
-// The writer keeps its depth in memory of its allocator: a buffer that is larger than it ever needs.
-using Pool = rapidjson::MemoryPoolAllocator<>;
-using Json = rapidjson::Writer<StringOut, rapidjson::UTF8<>, rapidjson::UTF8<>, Pool,
+using Json = rapidjson::Writer<JsonOut, rapidjson::UTF8<>, rapidjson::UTF8<>, JsonPool,
                                rapidjson::kWriteValidateEncodingFlag>;
 
 Status not_utf8(const char* what, const char* text) noexcept {
@@ -138,8 +121,8 @@ Status CheckpointWriter::put_texts(Json& json) {
 
 Status CheckpointWriter::make_header() {
   char buffer[1024];
-  Pool pool(buffer, sizeof buffer);
-  StringOut out(header_);
+  JsonPool pool(buffer, sizeof buffer);
+  JsonOut out(header_);
   Json json(out, &pool, kDepth);
   json.StartObject();
   DIST_TRY(put_texts(json));

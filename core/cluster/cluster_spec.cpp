@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cluster/cluster_spec.hpp"
 
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <charconv>
 #include <compare>
 
+#include "core/base/json_out.hpp"
 #include "core/base/text.hpp"
 #include "core/cluster/python_numbers.hpp"
 
 namespace dist {
 namespace {
 
-// An output stream as RapidJSON has them.
-class StringOut {
- public:
-  using Ch = char;
-  explicit StringOut(std::pmr::string& text) noexcept : text_(text) {}
-  // NOLINTBEGIN(readability-identifier-naming): RapidJSON's names
-  void Put(char c) { text_.push_back(c); }
-  void Flush() {}
-  // NOLINTEND(readability-identifier-naming)
-
- private:
-  std::pmr::string& text_;
-};
-
-// The writer keeps its depth in memory of its allocator: a buffer that is larger than it ever needs.
-using Pool = rapidjson::MemoryPoolAllocator<>;
-using JsonWriter = rapidjson::Writer<StringOut, rapidjson::UTF8<>, rapidjson::UTF8<>, Pool>;
+using JsonWriter = rapidjson::Writer<JsonOut, rapidjson::UTF8<>, rapidjson::UTF8<>, JsonPool>;
 constexpr std::size_t kDepth = 4;
 
 Status add_tasks(const JsonTree& tree, const JsonTree::Value& tasks, SpecBuilder& builder) {
@@ -190,8 +173,8 @@ bool ClusterSpec::operator==(const ClusterSpec& other) const noexcept {
 
 void ClusterSpec::write_json() {
   char buffer[1024];
-  Pool pool(buffer, sizeof buffer);
-  StringOut out(json_);
+  JsonPool pool(buffer, sizeof buffer);
+  JsonOut out(json_);
   JsonWriter json(out, &pool, kDepth);
   json.StartObject();
   for (const Job& job : jobs_) {

@@ -118,13 +118,13 @@ Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
     if (gpus_per_task_ == 0) {
       return invalid_argument(
           "%d GPU%s of a host cannot be shared out to its %d tasks: give gpus_per_host as 0, and none is",
-          gpus, gpus == 1 ? "" : "s", most_tasks_);
+          gpus, s_of(static_cast<std::size_t>(gpus)), most_tasks_);
     }
   }
   if (int64_t{gpus_per_task_} * most_tasks_ > gpus) {
     return failed_precondition(
         "gpus_per_task is %d, and a host has up to %d task%s; gpus_per_host is %d, which is too few",
-        gpus_per_task_, most_tasks_, most_tasks_ == 1 ? "" : "s", gpus);
+        gpus_per_task_, most_tasks_, s_of(static_cast<std::size_t>(most_tasks_)), gpus);
   }
   return kOk;
 }
@@ -133,7 +133,7 @@ Status SlurmStep::place(const SlurmOptions& options) {
   const int32_t port = options.port_base == 0 ? kDefaultPortBase : options.port_base;
   if (int64_t{port} + most_tasks_ - 1 > kLastPort) {
     return invalid_argument("ports begin at %d, and a host has %d task%s; the last port is %d", port,
-                            most_tasks_, most_tasks_ == 1 ? "" : "s", kLastPort);
+                            most_tasks_, s_of(static_cast<std::size_t>(most_tasks_)), kLastPort);
   }
   std::pmr::vector<std::pmr::string> addresses(&memory_);
   addresses.reserve(static_cast<std::size_t>(num_tasks_));

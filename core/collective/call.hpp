@@ -96,7 +96,7 @@ struct Call {
 };
 
 // Writes the report for an input and an output of two members that overlap.
-void overlap_report(const Rendezvous& group, int rank, int peer, std::size_t t, bool shares,
+void overlap_report(const MemberNames& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept;
 
 // How many elements lie side by side, counted from the innermost dimension outwards up to dimension `from`.

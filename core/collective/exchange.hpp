@@ -45,7 +45,7 @@ class Exchange {
   // Whether the members' tensors do not fit together, as far as this concerns rank `member` of `group`. If
   // so, `out_why` gets the report, without the fields that refusal() adds to all reports. NULL: no report is
   // wanted.
-  bool refuses(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
+  bool refuses(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept;
 
   // Does a range of units, in pieces; ends early where go_on() says no. `cursor` is the caller's, for one range
   // after another.
@@ -109,13 +109,13 @@ class Exchange {
   const double* collect_weights(Scratch& scratch) const noexcept;
   std::size_t unwritten(const Job& job) const noexcept;
 
-  bool sizes_differ(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
-  bool size_differs(const Rendezvous& group, std::size_t t, int rank, int64_t parts,
+  bool sizes_differ(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept;
+  bool size_differs(const MemberNames& group, std::size_t t, int rank, int64_t parts,
                     ErrorRecord* out_why) const noexcept;
   int64_t swapped_size(int rank, std::size_t t) const noexcept;
-  bool pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept;
+  bool pairs_differ(const MemberNames& group, ErrorRecord* out_why) const noexcept;
   bool misplaced(int rank, std::size_t t, int64_t before) const noexcept;
-  bool overlaps(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
+  bool overlaps(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept;
   struct Buffers {
     const std::byte* in;
     std::size_t in_bytes;

@@ -55,7 +55,7 @@ struct Extent {
 
 }  // namespace
 
-void overlap_report(const Rendezvous& group, int rank, int peer, std::size_t t, bool shares,
+void overlap_report(const MemberNames& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept {
   const char* const word = group.naming().word();
   refuse(out_why,
@@ -66,7 +66,7 @@ void overlap_report(const Rendezvous& group, int rank, int peer, std::size_t t, 
          word, shares ? ", or all of them one and the same out" : "");
 }
 
-bool Exchange::refuses(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
+bool Exchange::refuses(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
   if (sources_ > DIST_MAX_CONTRIBUTIONS) {
     char most[32];
     char given[32];
@@ -80,7 +80,7 @@ bool Exchange::refuses(const Rendezvous& group, int member, ErrorRecord* out_why
   return !surely_apart(member) && overlaps(group, member, out_why);
 }
 
-bool Exchange::pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept {
+bool Exchange::pairs_differ(const MemberNames& group, ErrorRecord* out_why) const noexcept {
   const char* const word = group.naming().word();
   const auto fields = [&](int r) {
     return Fields{group.name(r), "a destination and a source that name each other",
@@ -106,7 +106,7 @@ bool Exchange::pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const
 // an all_to_all every member has a whole of other parts. Each member checks its own, so that the check does
 // not cost every member the work of all. A member whose parts do not add up checks all, so that the report
 // does not depend on who writes it.
-bool Exchange::sizes_differ(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
+bool Exchange::sizes_differ(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
   const bool swaps = call_.traits().swaps();
   for (std::size_t t = 0; t < call_.n; ++t) {
     if (!swaps) {
@@ -131,7 +131,7 @@ int64_t Exchange::swapped_size(int rank, std::size_t t) const noexcept {
   return parts;
 }
 
-bool Exchange::size_differs(const Rendezvous& group, std::size_t t, int rank, int64_t parts,
+bool Exchange::size_differs(const MemberNames& group, std::size_t t, int rank, int64_t parts,
                             ErrorRecord* out_why) const noexcept {
   const int64_t whole = tasks_.whole(rank, t);
   if (whole == parts) return false;
@@ -206,7 +206,7 @@ bool Exchange::surely_apart(int member) const noexcept {
 }
 
 // Whether an output of one member overlaps a buffer of a local peer so that a result would be wrong.
-bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
+bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_why) const noexcept {
   const Offer& own = *offers_[member];
   if (own.out == nullptr) return false;
   const bool shares = call_.traits().alike();

@@ -108,32 +108,18 @@ Status pack(const Call& call, const Offer& offer, int num_members, Payload& payl
   return kOk;
 }
 
-// The members of all workers, for reports and for exchanges.
-class AllMembers final : public Rendezvous {
+// The members of all workers.
+class AllMembers final : public MemberNames {
  public:
-  AllMembers(const Group& group, int size) noexcept : group_(group), size_(size) {}
-  int size() const noexcept override { return size_; }
-  int32_t number() const noexcept override { return group_.number(); }
   int seat(int rank) const noexcept override { return rank; }
   Naming naming() const noexcept override { return {}; }
-  bool arrived(int, uint32_t) const noexcept override { return true; }
-  const Signature& signature(int, uint32_t, int64_t* out_sequence) const noexcept override {
-    *out_sequence = 0;
-    return departure();
-  }
-  bool claim() noexcept override { return false; }
-  void post(const ErrorRecord&) noexcept override {}
-
- private:
-  const Group& group_;
-  const int size_;
 };
 
 // The offers of all members: of this worker's as they lie in their slots, of the others' as their payloads say. The
 // tables lie in one payload of the host's memory, since their size depends on the call.
 class Offers {
  public:
-  explicit Offers(Memory& memory) noexcept : tables_(memory) {}
+  explicit Offers(Payload& tables) noexcept : tables_(tables) {}
 
   Status fill(const Member& member, const WorkerMeeting& meeting, const Call& call,
               int* out_broken) noexcept {
@@ -253,18 +239,18 @@ class Offers {
     return true;
   }
 
-  Payload tables_;
+  Payload& tables_;
   const Offer** all_ = nullptr;
 };
 
-Status fold(const Member& member, const WorkerMeeting& meeting, const Call& call, Memory& memory) noexcept {
+Status fold(const Member& member, WorkerMeeting& meeting, const Call& call) noexcept {
   Group& group = member.group;
   if (!group.enter(member.me)) return group.finish(member.me);
-  AllMembers all(group, meeting.num_members());
+  const AllMembers all;
   const int first = meeting.first();
   const int me = first + member.me;
   ErrorRecord why;
-  Offers offers(memory);
+  Offers offers(meeting.tables(member.me));
   int broken = -1;
   if (const Status filled = offers.fill(member, meeting, call, &broken); !filled.ok()) {
     why.code = filled.code();
@@ -315,7 +301,7 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   group.draft(member.me) = stated;
   group.outgoing(member.me).offer = own;
   DIST_TRY(group.arrive(member.me, member.timeout_ns));
-  return fold(member, meeting, call, meeting.memory());
+  return fold(member, meeting, call);
 }
 
 }  // namespace

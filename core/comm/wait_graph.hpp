@@ -19,14 +19,24 @@
 
 namespace dist {
 
-// A place where replicas wait for each other, such as a group.
-class Rendezvous {
+// How reports call those who have ranks somewhere.
+class MemberNames {
+ public:
+  // A member's rank among all replicas, by which `naming` knows it.
+  virtual int seat(int rank) const noexcept = 0;
+  virtual Naming naming() const noexcept = 0;
+
+  MemberName name(int rank) const noexcept { return naming().name(seat(rank)); }
+
+ protected:
+  ~MemberNames() = default;
+};
+
+// A place where replicas wait for each other, such as a group. Seats are those of the wait graph.
+class Rendezvous : public MemberNames {
  public:
   virtual int size() const noexcept = 0;
   virtual int32_t number() const noexcept = 0;
-  // A member's rank among all replicas of the wait graph.
-  virtual int seat(int rank) const noexcept = 0;
-  virtual Naming naming() const noexcept = 0;
   // Whether a member has come to a round that has not ended.
   virtual bool arrived(int rank, uint32_t round) const noexcept = 0;
   // What that member came for, and the round's number in the run.
@@ -34,8 +44,6 @@ class Rendezvous {
   // Ends the rounds; true: the caller has to give the report, by post().
   virtual bool claim() noexcept = 0;
   virtual void post(const ErrorRecord& report) noexcept = 0;
-
-  MemberName name(int rank) const noexcept { return naming().name(seat(rank)); }
 
  protected:
   ~Rendezvous() = default;

@@ -62,8 +62,7 @@ Status Payload::resize(std::size_t bytes) noexcept {
 
 WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group, const Host& host,
                              const Options& options)
-    : memory_(memory),
-      transport_(transport),
+    : transport_(transport),
       group_(group),
       host_(host),
       timeout_ns_(options.timeout_ns),
@@ -72,6 +71,7 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
       own_sizes_(static_cast<std::size_t>(group.size()), &memory),
       peers_(&memory),
       outgoing_(&memory),
+      tables_(&memory),
       incoming_(&memory),
       payload_transfers_(&memory) {
   for (const int members : options.members) {
@@ -84,8 +84,10 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
     for (int p = 0; p < members; ++p) peer.receive_payloads.push_back(&payload_transfers_.emplace_back());
     for (int p = 0; p < group.size(); ++p) peer.send_payloads.push_back(&payload_transfers_.emplace_back());
   }
-  outgoing_.reserve(static_cast<std::size_t>(group.size()));
-  for (int p = 0; p < group.size(); ++p) outgoing_.emplace_back(memory);
+  for (std::pmr::vector<Payload>* each : {&outgoing_, &tables_}) {
+    each->reserve(static_cast<std::size_t>(group.size()));
+    for (int p = 0; p < group.size(); ++p) each->emplace_back(memory);
+  }
   incoming_.reserve(static_cast<std::size_t>(num_members_));
   for (int p = 0; p < num_members_; ++p) incoming_.emplace_back(memory);
   transport_.listen(this);
@@ -106,11 +108,11 @@ void WorkerMeeting::each_peer(Body&& body) noexcept {
 // Those of a collective: notices stay.
 template <class Body>
 void WorkerMeeting::each_transfer(Body&& body) noexcept {
-  each_peer([&](int, Peer& peer) {
+  each_peer([&](int w, Peer& peer) {
     for (Transfer* each : {&peer.send_header, &peer.receive_header, &peer.send_sizes, &peer.receive_sizes})
-      body(*each);
-    for (Transfer* each : peer.receive_payloads) body(*each);
-    for (Transfer* each : peer.send_payloads) body(*each);
+      body(w, *each);
+    for (Transfer* each : peer.receive_payloads) body(w, *each);
+    for (Transfer* each : peer.send_payloads) body(w, *each);
   });
 }
 
@@ -124,13 +126,19 @@ MessageKey WorkerMeeting::key(Series series, uint32_t part) const noexcept {
           .part = part};
 }
 
+void WorkerMeeting::end(Transfer& transfer) noexcept {
+  transport_.cancel(transfer);
+  // Soon: what is being copied is copied to its end.
+  while (!transfer.over()) transport_.progress();
+}
+
+// The payloads are this worker's again.
+void WorkerMeeting::take_back() noexcept {
+  each_transfer([&](int, Transfer& transfer) { end(transfer); });
+}
+
 void WorkerMeeting::cancel_all() noexcept {
-  const auto end = [&](Transfer& transfer) {
-    transport_.cancel(transfer);
-    // Soon: what is being copied is copied to its end.
-    while (!transfer.over()) transport_.progress();
-  };
-  each_transfer(end);
+  take_back();
   each_peer([&](int, Peer& peer) {
     for (Transfer* each : {&peer.send_leave, &peer.receive_leave, &peer.send_report}) end(*each);
   });
@@ -268,22 +276,15 @@ bool WorkerMeeting::find_trouble(Found* out) noexcept {
     *out = {verdict_of(Trouble::kDisagreement, 0), false};
     return true;
   }
-  each_peer([&](int w, Peer& peer) {
-    const auto look = [&](const Transfer& transfer) {
-      if (found || !transfer.over() || done(transfer)) return;
-      found = true;
-      switch (transfer.end()) {
-        case Transfer::End::kLost: *out = {lost(w), false}; break;
-        case Transfer::End::kMisfit: *out = {broken(w, "a message of another size"), false}; break;
-        // Nobody but close() cancels what is waited for.
-        default: *out = {lost(me_), false}; break;
-      }
-    };
-    for (const Transfer* each :
-         {&peer.send_header, &peer.receive_header, &peer.send_sizes, &peer.receive_sizes})
-      look(*each);
-    for (const Transfer* each : peer.receive_payloads) look(*each);
-    for (const Transfer* each : peer.send_payloads) look(*each);
+  each_transfer([&](int w, const Transfer& transfer) {
+    if (found || !transfer.over() || done(transfer)) return;
+    found = true;
+    switch (transfer.end()) {
+      case Transfer::End::kLost: *out = {lost(w), false}; break;
+      case Transfer::End::kMisfit: *out = {broken(w, "a message of another size"), false}; break;
+      // Nobody but close() cancels what is waited for.
+      default: *out = {lost(me_), false}; break;
+    }
   });
   return found;
 }
@@ -307,7 +308,7 @@ bool WorkerMeeting::await_leader() noexcept {
 
 // Ends the collective here with one report: the leader's where there is one, else what was found.
 Status WorkerMeeting::fail_all(const Found& found) noexcept {
-  each_transfer([&](Transfer& transfer) { transport_.cancel(transfer); });
+  take_back();
   ErrorRecord report = found.report;
   report.of_all = true;
   if (me_ == 0) {
@@ -327,10 +328,6 @@ Status WorkerMeeting::fail_all(const Found& found) noexcept {
     std::snprintf(report.message + used, sizeof report.message - used,
                   "; worker %d says so alone: it has not heard from worker 0, which reports for all", me_);
   }
-  // The payloads are this worker's again before its members go on.
-  each_transfer([&](Transfer& transfer) {
-    while (!transfer.over()) transport_.progress();
-  });
   group_.condemn(report);
   return group_.failure();
 }
@@ -344,10 +341,7 @@ Status WorkerMeeting::await(Over&& over) noexcept {
     transport_.progress();
     if (over()) return kOk;
     if (group_.poisoned()) {
-      each_transfer([&](Transfer& transfer) {
-        transport_.cancel(transfer);
-        while (!transfer.over()) transport_.progress();
-      });
+      take_back();
       return group_.failure();
     }
     if (Found found; find_trouble(&found)) return fail_all(found);
@@ -471,7 +465,7 @@ Status WorkerMeeting::move() noexcept {
   });
   return await([&] {
     bool all = true;
-    each_transfer([&](const Transfer& transfer) { all = all && done(transfer); });
+    each_transfer([&](int, const Transfer& transfer) { all = all && done(transfer); });
     return all;
   });
 }

@@ -113,12 +113,9 @@ class WorkerMeeting final : public TransportListener {
 
   int num_workers() const noexcept { return static_cast<int>(peers_.size()); }
   int me() const noexcept { return me_; }
-  Memory& memory() const noexcept { return memory_; }
-  // Members of all workers, and the first of a worker's among them.
+  // Members of all workers, and the first of this one among them.
   int num_members() const noexcept { return num_members_; }
-  int first_of(int worker) const noexcept { return peers_[static_cast<std::size_t>(worker)].first; }
-  int first() const noexcept { return first_of(me_); }
-  int members_of(int worker) const noexcept { return peers_[static_cast<std::size_t>(worker)].members; }
+  int first() const noexcept { return peers_[static_cast<std::size_t>(me_)].first; }
 
   // Before a run, after the group's, with no member inside.
   void begin_run() noexcept;
@@ -128,6 +125,8 @@ class WorkerMeeting final : public TransportListener {
 
   // What a member brings to the next collective; written before it arrives.
   Payload& outgoing(int member) noexcept { return outgoing_[static_cast<std::size_t>(member)]; }
+  // Room of a member's own, which is kept, for what it makes of the others' payloads.
+  Payload& tables(int member) noexcept { return tables_[static_cast<std::size_t>(member)]; }
   // What the members of other workers brought, by their rank among all.
   const Payload& incoming(int rank) const noexcept { return incoming_[static_cast<std::size_t>(rank)]; }
 
@@ -181,9 +180,10 @@ class WorkerMeeting final : public TransportListener {
                                                       ...) noexcept;
   Status fail_all(const Found& found) noexcept;
   bool await_leader() noexcept;
+  void take_back() noexcept;
+  void end(Transfer& transfer) noexcept;
   void cancel_all() noexcept;
 
-  Memory& memory_;
   Transport& transport_;
   Group& group_;
   const Host host_;
@@ -205,6 +205,7 @@ class WorkerMeeting final : public TransportListener {
   Transfer receive_report_;  // begun on workers that are not the leader
   std::pmr::deque<Peer> peers_;
   std::pmr::vector<Payload> outgoing_;
+  std::pmr::vector<Payload> tables_;
   std::pmr::vector<Payload> incoming_;
   std::pmr::deque<Transfer> payload_transfers_;
 };

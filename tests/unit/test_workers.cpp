@@ -68,7 +68,6 @@ class Cluster {
       first = GlobalReplica{number(first) + members[w]};
     }
   }
-  ~Cluster() { workers_.clear(); }
 
   int size() const noexcept { return workers_[0]->meeting->num_members(); }
   WorkerMeeting& meeting(int worker) { return *workers_[static_cast<std::size_t>(worker)]->meeting; }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What RapidJSON's writers need: a text as their output, and memory for the depth that they keep.
+#pragma once
+
+#include <rapidjson/writer.h>
+
+#include <string>
+
+namespace dist {
+
+// An output stream as RapidJSON has them.
+class JsonOut {
+ public:
+  using Ch = char;
+  explicit JsonOut(std::pmr::string& text) noexcept : text_(text) {}
+  // NOLINTBEGIN(readability-identifier-naming): RapidJSON's names
+  void Put(char c) { text_.push_back(c); }
+  void Flush() {}
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  std::pmr::string& text_;
+};
+
+// A writer keeps its depth in memory of its allocator: give it a buffer that is larger than it ever needs.
+using JsonPool = rapidjson::MemoryPoolAllocator<>;
+
+}  // namespace dist
