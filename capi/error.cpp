@@ -36,6 +36,8 @@ dist_status dist_last_error_info(dist_error_info* out_info) {
   dist_error_info info{};
   info.struct_size = out_info->struct_size;
   info.code = error.code;
+  const MemberName& culprit = error.culprit;
+  info.worker = culprit.worker >= 0 ? culprit.worker : culprit.home >= 0 ? culprit.home : 0;
   info.replica = number(error.culprit.replica);
   info.collective = error.collective;
   info.group = error.group;

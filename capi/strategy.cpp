@@ -8,6 +8,7 @@
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
 #include "capi/topology.hpp"
+#include "capi/workers.hpp"
 #include "core/base/device_name.hpp"
 
 using namespace dist;
@@ -79,6 +80,10 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(read_communication(given.communication, &wanted.communication));
     wanted.cross_device = unwrap(given.cross_device);
     wanted.cluster_resolver = unwrap(given.cluster_resolver);
+    DIST_TRY(check_list(given.replicas_of_workers, given.num_workers, "dist_strategy_create",
+                        "options->replicas_of_workers", "options->num_workers"));
+    wanted.network = unwrap(given.network);
+    wanted.replicas_of_workers = {given.replicas_of_workers, given.num_workers};
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;
@@ -138,13 +143,18 @@ dist_status dist_strategy_query(const dist_strategy* strategy, dist_strategy_pro
     const Strategy& self = unwrap(strategy);
     dist_strategy_properties all = DIST_STRATEGY_PROPERTIES_INIT;
     all.kind = self.kind();
-    all.num_replicas = self.replicas().local();
+    all.num_replicas = self.replicas().global();
     all.num_parameter_devices = static_cast<int32_t>(self.devices().parameters().size());
-    all.num_workers = 1;
+    all.num_workers = self.worker().num_workers();
+    all.in_multi_worker_mode = self.worker().job.is_set ? 1 : 0;
     all.use_merge_call = 1;
     all.between_graph = self.between_graph() ? 1 : 0;
-    all.should_init = all.should_checkpoint = all.should_save_summary = 1;
+    all.should_init = 1;
+    all.should_checkpoint = all.should_save_summary = self.worker().is_chief ? 1 : 0;
     all.global_batch_size = 1;
+    all.worker = self.worker().me;
+    all.num_local_replicas = self.replicas().local();
+    all.first_replica = number(self.replicas().first());
     return write_struct(all, out_properties, "dist_strategy_properties");
   });
 }

@@ -110,11 +110,12 @@ type Kind int
 
 // The values of Kind.
 const (
-	Mirrored       Kind = 0 // R replicas; every variable has R equal copies
-	OneDevice      Kind = 1 // one replica, for programs that run on one or many
-	Default        Kind = 2 // one replica: what a program has that never chose a strategy
-	CentralStorage Kind = 3 // R replicas; every variable has one copy, which all of them read
-	Mesh           Kind = 4 // as Mirrored, of replicas made of logical devices (TensorFlow: TPUStrategy)
+	Mirrored            Kind = 0 // R replicas; every variable has R equal copies
+	OneDevice           Kind = 1 // one replica, for programs that run on one or many
+	Default             Kind = 2 // one replica: what a program has that never chose a strategy
+	CentralStorage      Kind = 3 // R replicas; every variable has one copy, which all of them read
+	Mesh                Kind = 4 // as Mirrored, of replicas made of logical devices (TensorFlow: TPUStrategy)
+	MultiWorkerMirrored Kind = 5 // as Mirrored, with replicas in all workers of a cluster
 )
 
 // Threads says on which threads the replicas run.

@@ -102,6 +102,13 @@ Status DeviceName::parse(const char* text, const char* what, DeviceName* out) no
   return kOk;
 }
 
+DeviceName DeviceName::of_task(const char* job, int32_t task) const noexcept {
+  DeviceName named;
+  std::snprintf(named.text_, sizeof named.text_, "/job:%.*s/replica:0/task:%d%s", static_cast<int>(kMostJob),
+                job, task, std::strstr(text_, "/device:"));
+  return named;
+}
+
 bool DeviceName::operator==(const DeviceName& other) const noexcept {
   return std::strcmp(text_, other.text_) == 0;
 }

@@ -18,6 +18,10 @@ class DeviceName {
   DeviceName() noexcept : DeviceName("CPU", 0) {}
   DeviceName(const char* type, int32_t index) noexcept;
 
+  // The same device, of a task of a cluster. `job` has at most kMostJob bytes.
+  static constexpr std::size_t kMostJob = 32;
+  DeviceName of_task(const char* job, int32_t task) const noexcept;
+
   // Parts that `text` leaves out are those of CPU:0. `what` begins messages: "devices[2]".
   static Status parse(const char* text, const char* what, DeviceName* out) noexcept;
 
@@ -25,7 +29,7 @@ class DeviceName {
   bool operator==(const DeviceName& other) const noexcept;
 
  private:
-  char text_[80];
+  char text_[112];
 };
 
 }  // namespace dist

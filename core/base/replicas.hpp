@@ -23,11 +23,14 @@ constexpr int32_t number(GlobalReplica replica) noexcept { return static_cast<in
 
 class ReplicaCount {
  public:
-  // Replicas of one process.
-  constexpr explicit ReplicaCount(int32_t local) noexcept : local_(local) {}
+  // Replicas of one process, which has all there are.
+  constexpr explicit ReplicaCount(int32_t local) noexcept : local_(local), global_(local) {}
+  // Those of one worker among `global` of all workers.
+  constexpr ReplicaCount(int32_t local, GlobalReplica first, int32_t global) noexcept
+      : local_(local), global_(global), first_(first) {}
 
   constexpr int32_t local() const noexcept { return local_; }
-  constexpr int32_t global() const noexcept { return local_ * processes_; }
+  constexpr int32_t global() const noexcept { return global_; }
   // The first one of this process.
   constexpr GlobalReplica first() const noexcept { return first_; }
   constexpr GlobalReplica global_of(LocalReplica replica) const noexcept {
@@ -36,7 +39,7 @@ class ReplicaCount {
 
  private:
   int32_t local_;
-  int32_t processes_ = 1;
+  int32_t global_;
   GlobalReplica first_{0};
 };
 
@@ -44,7 +47,8 @@ class ReplicaCount {
 struct MemberName {
   GlobalReplica replica = kNoReplica;
   int32_t logical_device = -1;  // of the replica; -1: the whole replica
-  int32_t worker = -1;          // -1: not said
+  int32_t worker = -1;          // that workers blame; -1: none
+  int32_t home = -1;            // the worker that the replica is of; -1: there is one alone
 
   // "replica", "logical device" or "worker", and which.
   constexpr const char* word() const noexcept {
@@ -64,12 +68,13 @@ struct Naming {
   GlobalReplica first{0};            // rank 0, where the members are replicas
   GlobalReplica whole = kNoReplica;  // whose logical devices the members are; kNoReplica: they are replicas
   bool workers = false;              // the members are workers
+  int32_t home = -1;                 // the worker that the members are of; -1: there is one alone
 
   constexpr bool devices() const noexcept { return whole != kNoReplica; }
   constexpr MemberName name(int rank) const noexcept {
     if (workers) return {kNoReplica, -1, rank};
-    if (devices()) return {whole, rank};
-    return {GlobalReplica{dist::number(first) + rank}};
+    if (devices()) return {whole, rank, -1, home};
+    return {GlobalReplica{dist::number(first) + rank}, -1, -1, home};
   }
   constexpr const char* word() const noexcept { return name(0).word(); }
 };

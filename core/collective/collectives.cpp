@@ -9,6 +9,7 @@
 #include "core/collective/exchange.hpp"
 #include "core/collective/route.hpp"
 #include "core/collective/share.hpp"
+#include "core/collective/worker_collective.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
 
@@ -145,8 +146,8 @@ Status work_alone(const Member& member, const Call& call) noexcept {
 
 // Whether the result is already there: one member alone reduces in place. A bool may still have to be
 // written, since any byte but 0 is read as true, and true is written as 1.
-bool leaves_unchanged(const Call& call, int num_global) noexcept {
-  return num_global == 1 && call.in_place && call.plain() && call.op != DIST_REDUCE_USER &&
+bool leaves_unchanged(const Call& call, int num_members) noexcept {
+  return num_members == 1 && call.in_place && call.plain() && call.op != DIST_REDUCE_USER &&
          std::none_of(call.in, call.in + call.n, [](const dist_tensor& t) { return t.dtype == DIST_BOOL; }) &&
          (call.collective == Collective::kAllReduce || call.collective == Collective::kReduce);
 }
@@ -164,7 +165,7 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
   const bool empty = call.bytes == 0 && !call.must_fit();
   const Route route =
-      route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, member.num_global()),
+      route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, group.size()),
                 call.can_travel(), call.sized_alike(), call.bytes});
   if (route == Route::kTravels) return reduce_at_once(member, call, published);
   if (route == Route::kNothing) return group.arrive(member.me, member.timeout_ns, published);
@@ -178,6 +179,11 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
 }
 
 }  // namespace
+
+Status not_over_workers(const char* what) noexcept {
+  return fail(DIST_UNIMPLEMENTED,
+              "%s cannot be made over several workers; use one process, or blocking collectives", what);
+}
 
 ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64_t sequence,
                     const ErrorRecord& why) noexcept {
@@ -196,6 +202,8 @@ ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64
 }
 
 Status collective(const Member& member, Call& call) noexcept {
+  if (member.meeting != nullptr) [[unlikely]]
+    return worker_collective(member, *member.meeting, call);
   return recorded(member, call.collective, [&] { return check_and_meet(member, call); });
 }
 

@@ -271,6 +271,7 @@ Status check_and_meet(const Member& member, const dist_tensor& in, const Halo& h
 
 Status halo_exchange(const Member& member, const dist_tensor& in, const Halo& halo,
                      const dist_tensor& out) noexcept {
+  DIST_TRY(member.check_alone("halo_exchange"));
   return recorded(member, Collective::kHaloExchange, [&] { return check_and_meet(member, in, halo, out); });
 }
 

@@ -331,6 +331,7 @@ Status check_first(const Member& member, Call& call, const Update& update) noexc
 
 Status reduce_apply(Memory& memory, const Member& member, Call& call, const Update& update,
                     double* out_norm) noexcept {
+  DIST_TRY(member.check_alone("reduce_apply"));
   if (update.clip_norm == 0) {
     return meet(member, call, update, 0, nullptr,
                 [](Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });

@@ -216,6 +216,7 @@ Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtyp
 
 Status reshard(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                const dist_tensor* out) noexcept {
+  DIST_TRY(member.check_alone("reshard"));
   return recorded(member, Collective::kReshard, [&] { return check_and_meet(member, from, to, in, out); });
 }
 

@@ -147,6 +147,8 @@ void WorkerMeeting::cancel_all() noexcept {
 
 void WorkerMeeting::begin_run() noexcept {
   cancel_all();
+  // How those of the last run ended is not trouble of this one, which may not begin them again.
+  each_transfer([](int, Transfer& transfer) { transfer.finish(Transfer::End::kDone); });
   ++run_;
   number_ = 0;
   completed_ = 0;
@@ -193,6 +195,12 @@ ErrorRecord WorkerMeeting::of_worker(int worker, dist_status code, const char* f
 }
 
 ErrorRecord WorkerMeeting::lost(int worker) noexcept {
+  if (!transport_.reaches_others()) {
+    ErrorRecord report = of_worker(worker, DIST_UNAVAILABLE, "nothing reaches worker %d", worker);
+    copy_text(report.expected, "a transport to the other workers of the cluster");
+    copy_text(report.hint, "give dist_strategy_options.network, for workers that are strategies of one process");
+    return report;
+  }
   ErrorRecord report = of_worker(worker, DIST_UNAVAILABLE, "worker %d is lost", worker);
   copy_text(report.received, "nothing more");
   copy_text(report.hint, "look at why that worker has ended, or cannot be reached");

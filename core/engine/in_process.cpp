@@ -75,6 +75,22 @@ class InProcessNetwork::Endpoint final : public Transport {
   std::bitset<kMaxInProcessWorkers> connected_;
 };
 
+Status InProcessNetwork::create(const dist_allocator& allocator, int num_workers, int64_t credit,
+                                Ref<InProcessNetwork>* out) {
+  if (num_workers < 1 || num_workers > kMaxInProcessWorkers) {
+    return invalid_argument("num_workers is %d; a network has 1 to %d", num_workers, kMaxInProcessWorkers);
+  }
+  if (credit != 0 && credit < static_cast<int64_t>(kLeastCredit)) {
+    return invalid_argument("credit_bytes is %lld; use %zu or more, or 0", static_cast<long long>(credit),
+                            kLeastCredit);
+  }
+  Ref<Memory> memory;
+  DIST_TRY(create_memory(allocator, "allocator", &memory));
+  *out = make_counted<InProcessNetwork>(*memory, num_workers,
+                                        credit == 0 ? kDefaultCredit : static_cast<std::size_t>(credit));
+  return kOk;
+}
+
 InProcessNetwork::InProcessNetwork(Memory& memory, int num_workers, std::size_t credit)
     : Counted(memory), num_workers_(num_workers), credit_(credit) {
   const auto n = static_cast<std::size_t>(num_workers);

@@ -18,6 +18,12 @@ inline constexpr int kMaxInProcessWorkers = 256;
 
 class InProcessNetwork final : public Counted {
  public:
+  static constexpr std::size_t kDefaultCredit = std::size_t{1} << 20;
+  static constexpr std::size_t kLeastCredit = 4096;
+
+  // In memory of the host's. `credit` 0: kDefaultCredit.
+  static Status create(const dist_allocator& allocator, int num_workers, int64_t credit,
+                       Ref<InProcessNetwork>* out);
   // `credit`: Transport::credit(). Throws std::bad_alloc.
   InProcessNetwork(Memory& memory, int num_workers, std::size_t credit);
   ~InProcessNetwork() override;

@@ -119,6 +119,8 @@ class Transport {
 
   // Does what is to be done for transfers under way, and returns.
   virtual void progress() noexcept = 0;
+  // Whether there is any way to the other workers; where not, they are all lost from the beginning.
+  virtual bool reaches_others() const noexcept { return true; }
   // Whether the worker has left, or cannot be reached any more.
   virtual bool lost(int worker) const noexcept = 0;
   // To how many workers there is a connection.

@@ -172,7 +172,7 @@ Status join_slices(Replica& replica, const Member& member, const Call& reduction
   for (std::size_t i = 0; i < leaves.slices.size(); ++i) {
     ValueRef rows = joined[2 * i];
     if (reduction.op == DIST_REDUCE_MEAN)
-      DIST_TRY(divide(replica, joined[2 * i], member.group.size(), &rows));
+      DIST_TRY(divide(replica, joined[2 * i], member.num_global(), &rows));
     Value* const items[] = {rows.get(), joined[2 * i + 1].get(), leaves.slices[i]->items()[2].get()};
     results.emplace_back();
     DIST_TRY(create_composite(memory, DIST_VALUE_INDEXED_SLICES, items, &results.back()));

@@ -57,7 +57,8 @@ void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
     if (which == 1 && seat.finished.value.load(std::memory_order_acquire) == run_) continue;
     char* const list = lists[which];
     const std::size_t used = std::strlen(list);
-    std::snprintf(list + used, sizeof lists[which] - used, counts[which]++ == 0 ? "%d" : ", %d", i);
+    std::snprintf(list + used, sizeof lists[which] - used, counts[which]++ == 0 ? "%d" : ", %d",
+                  seat.replica.name().number());
   }
   constexpr const char* kWords[2] = {"come", "left"};
   text[0] = '\0';
@@ -74,6 +75,7 @@ void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
 // it ends when somebody comes back for the next.
 void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
   given_up_ = true;
+  if (options_.meeting != nullptr) options_.meeting->leave(Status(why.code), why);
   outcome_ = Status(why.code);
   outcome_error_ = why;
   changed_.advance();
@@ -136,6 +138,7 @@ bool ReplicaPool::may_enter(const Seat& seat) noexcept {
 
 void ReplicaPool::open_run() noexcept {
   begin_groups({});
+  if (options_.meeting != nullptr) options_.meeting->begin_run();
   ++run_;
   open_ = true;
   given_up_ = false;
@@ -154,6 +157,7 @@ void ReplicaPool::depart(Seat& seat, Status status) noexcept {
     if (!given_up_) {
       outcome_ = outcome();
       if (!outcome_.ok()) outcome_error_ = last_error();
+      if (options_.meeting != nullptr) options_.meeting->leave(outcome_, outcome_error_);
     }
     changed_.advance();
   }

@@ -72,6 +72,8 @@ void Replica::set_away(Away away) noexcept {
   show(away == Away::kNo ? this_thread() : kNobody);
 }
 
+ReplicaCount Replica::replicas() const noexcept { return pool_.replicas(); }
+
 // Why check() did not pass; OK where it has nothing to look at.
 Status Replica::not_here(const char* call) const noexcept {
   if (pool_.memory().forked()) return in_forked_child();

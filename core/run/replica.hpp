@@ -38,15 +38,17 @@ class Replica {
   };
 
   // `loops`: where and on how many threads its own loops run. `here`: a word for it that forked children find
-  // zero, or NULL.
+  // zero, or NULL. `meeting`: with the other workers, or NULL.
   Replica(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Place& place,
-          const Loops& loops, std::size_t cache_bytes, WipedWords::Word* here) noexcept
+          const Loops& loops, std::size_t cache_bytes, WipedWords::Word* here,
+          WorkerMeeting* meeting) noexcept
       : here_(here != nullptr ? here : &nowhere_),
         pool_(pool),
         group_(group),
         recorder_(recorder),
         arena_(memory, loops.threads, loops.domain),
         cache_bytes_(cache_bytes),
+        meeting_(meeting),
         place_(place) {}
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
@@ -55,7 +57,7 @@ class Replica {
   LocalReplica local() const noexcept { return place_.local; }
   const MemberName& name() const noexcept { return place_.name; }
   bool is_device() const noexcept { return place_.name.logical_device >= 0; }
-  ReplicaCount replicas() const noexcept { return ReplicaCount(group_.size()); }
+  ReplicaCount replicas() const noexcept;
   ReplicaPool& pool() const noexcept { return pool_; }
   Group& group() const noexcept { return group_; }
   Recorder& recorder() const noexcept { return recorder_; }
@@ -77,7 +79,7 @@ class Replica {
     return is_device() ? is_a_part(call) : kOk;
   }
   Member member(const char* tag, int64_t timeout_ns) noexcept {
-    return {group_, place_.rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
+    return {group_, place_.rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_, meeting_};
   }
   // As a member of a group of some replicas.
   Member member(Group& group, int rank, const char* tag, int64_t timeout_ns) noexcept {
@@ -136,6 +138,7 @@ class Replica {
   WorkList works_;
   CheckedCalls checked_;
   const std::size_t cache_bytes_;
+  WorkerMeeting* const meeting_;  // NULL: there is no other worker
   const Place place_;
   Away away_ = Away::kNo;
   bool attached_ = false;                         // by attach()

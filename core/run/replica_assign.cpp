@@ -96,7 +96,8 @@ Status replica_assign(Replica& replica, const CrossReplica& context, const Membe
   switch (variable.aggregation()) {
     case DIST_AGGREGATION_SUM: DIST_TRY(all_reduce(all, DIST_REDUCE_SUM, &dense, &result, 1)); break;
     case DIST_AGGREGATION_MEAN: DIST_TRY(all_reduce(all, DIST_REDUCE_MEAN, &dense, &result, 1)); break;
-    default: DIST_TRY(broadcast(all, 0, &dense, &result, 1)); break;
+    // Of this worker, as TensorFlow has it: workers may differ.
+    default: DIST_TRY(broadcast(all.local(), 0, &dense, &result, 1)); break;
   }
   variable.assign(how, replica.local(), result);
   return kOk;

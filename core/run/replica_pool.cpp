@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "core/base/os/cpus.hpp"
 #include "core/base/source_call.hpp"
@@ -70,8 +71,9 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
   for (; made_ < options.num_replicas; ++made_) {
     const Replica::Place place{made_, of_devices() ? options.part_of : LocalReplica{made_},
                                options.naming.name(made_)};
-    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[LocalReplica{made_}], place,
-                              loops_of(made_), options.channels.cache_bytes, here_.at(made_));
+    new (&seats_[made_])
+        Seat(memory, *this, group, (*options.recorder)[LocalReplica{made_}], place, loops_of(made_),
+             options.channels.cache_bytes, here_.at(made_), options.meeting);
   }
 }
 
@@ -302,6 +304,11 @@ Status ReplicaPool::inner(ReplicaPool** out) {
           "a run inside a merge function needs threads beside the replicas', which wait; a strategy with "
           "DIST_THREADS_HOST has none");
     }
+    if (options_.meeting != nullptr) {
+      return fail(DIST_UNIMPLEMENTED,
+                  "a run inside a merge function would meet the other workers a second time: over several "
+                  "workers, end the merge function first");
+    }
     Options options = options_;
     options.threads = DIST_THREADS_CALLER;
     options.outer = this;
@@ -325,6 +332,8 @@ Status ReplicaPool::beneath(LocalReplica replica, DeviceTeam& team, InnerPool** 
   const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
   Options options = options_;
   options.num_replicas = n;
+  options.replicas = ReplicaCount(n);
+  options.meeting = nullptr;
   options.threads = DIST_THREADS_CALLER;
   options.usable_cpus = share;
   options.alone = false;
@@ -401,6 +410,30 @@ class ReplicaPool::Holding {
   const bool mine_;
 };
 
+// A run as the other workers see it: they hear when it is over here.
+class ReplicaPool::AmongWorkers {
+ public:
+  explicit AmongWorkers(WorkerMeeting* meeting) noexcept : meeting_(meeting) {
+    if (meeting_ != nullptr) meeting_->begin_run();
+  }
+  // The caller's thread has ended under its function.
+  ~AmongWorkers() {
+    if (meeting_ != nullptr) (void)over(failed_precondition("the caller's thread ended inside its run"));
+  }
+  Status over(Status outcome) noexcept {
+    if (WorkerMeeting* const meeting = std::exchange(meeting_, nullptr); meeting != nullptr)
+      meeting->leave(outcome, outcome.ok() ? ErrorRecord{} : last_error());
+    return outcome;
+  }
+  // A forked child has nothing to say.
+  void forget() noexcept { meeting_ = nullptr; }
+  AmongWorkers(const AmongWorkers&) = delete;
+  AmongWorkers& operator=(const AmongWorkers&) = delete;
+
+ private:
+  WorkerMeeting* meeting_;
+};
+
 // A run inside another one ends with that at the latest.
 RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
   RunDeadline own;
@@ -433,6 +466,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
   if (scope.late()) return cancelled_early(*limits.cancel);
+  AmongWorkers among_workers(options_.meeting);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
   if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();
@@ -440,14 +474,14 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   started_.publish(run_, group_.policy());
   if (options_.threads == DIST_THREADS_CALLER) {
     perform_on_caller();
-    if (memory_.forked()) return in_forked_child();
+    if (memory_.forked()) return among_workers.forget(), in_forked_child();
   }
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
     Seat& seat = seats_[i];
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
-    if (!await_finished(seat, deadline.at_ns)) return overdue();
+    if (!await_finished(seat, deadline.at_ns)) return among_workers.over(overdue());
   }
-  return outcome();
+  return among_workers.over(outcome());
 }
 
 }  // namespace dist

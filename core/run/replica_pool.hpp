@@ -20,6 +20,7 @@
 #include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
+#include "core/comm/workers.hpp"
 #include "core/run/placement.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
@@ -86,6 +87,8 @@ class ReplicaPool {
     const ReplicaPool* outer = nullptr;      // in whose runs these are inside; NULL: none
     std::size_t stack_bytes = 0;             // of each library thread; 0: the system's default
     int64_t bytes_per_pack = 0;              // of planned lists; 0: all
+    WorkerMeeting* meeting = nullptr;        // with the other workers, where there are any
+    ReplicaCount replicas{num_replicas};     // and in all workers
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -109,6 +112,9 @@ class ReplicaPool {
   DeviceTeam* team() const noexcept { return options_.team; }
 
   int num_replicas() const noexcept { return options_.num_replicas; }
+  ReplicaCount replicas() const noexcept { return options_.replicas; }
+  // NULL: there is no other worker.
+  WorkerMeeting* meeting() const noexcept { return options_.meeting; }
 
   // Groups of some replicas, made and ended between runs.
   // `ids` ascend.
@@ -165,8 +171,9 @@ class ReplicaPool {
   enum : uint32_t { kOwned, kOrphan, kEnded };
   struct alignas(kApart) Seat {
     Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Replica::Place& place,
-         const Replica::Loops& loops, std::size_t cache_bytes, WipedWords::Word* here) noexcept
-        : replica(memory, pool, group, recorder, place, loops, cache_bytes, here) {}
+         const Replica::Loops& loops, std::size_t cache_bytes, WipedWords::Word* here,
+         WorkerMeeting* meeting) noexcept
+        : replica(memory, pool, group, recorder, place, loops, cache_bytes, here, meeting) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
@@ -181,6 +188,7 @@ class ReplicaPool {
   class ThreadLife;
   class Turn;
   class Holding;
+  class AmongWorkers;
   class CancelLink;
 
   Seat& seat(const Replica& replica) const noexcept { return seats_[replica.rank()]; }

@@ -24,6 +24,7 @@ Status plan(Replica& replica, const Member& member, Call& call, const Later& lat
 }  // namespace
 
 Status begin(Replica& replica, const Member& member, Call& call, const Later& later, Ref<Work>* out) {
+  DIST_TRY(member.check_alone(later.planned ? "a planned collective" : "an asynchronous collective"));
   if (later.planned) return plan(replica, member, call, later, out);
   return channel_of(replica, later.group).get().issue(member, call, replica.works(), later.cancel, out);
 }

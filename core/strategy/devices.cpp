@@ -43,6 +43,11 @@ Status Devices::set(int32_t kind, std::span<const char* const> names, int32_t nu
   return kOk;
 }
 
+void Devices::belong_to(const char* job, int32_t task) noexcept {
+  for (DeviceName& each : workers_) each = each.of_task(job, task);
+  parameter_ = parameter_.of_task(job, task);
+}
+
 Status Devices::name(std::span<const DeviceName> devices, int32_t index, const char* what,
                      const char** out) noexcept {
   if (devices.empty()) {

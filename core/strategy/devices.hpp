@@ -21,6 +21,9 @@ class Devices {
   // `names` in replica order; none: CPU:0, CPU:1 ... for `num_replicas`. `parameter` may be NULL.
   Status set(int32_t kind, std::span<const char* const> names, int32_t num_replicas, const char* parameter);
 
+  // Says which task of a cluster all of them are of.
+  void belong_to(const char* job, int32_t task) noexcept;
+
   // One for each replica. The default strategy has none.
   std::span<const DeviceName> workers() const noexcept { return workers_; }
   // Where variables are: central storage's one device, else those of the replicas.

@@ -65,6 +65,27 @@ void write_width(Strategy& strategy, TextOut& out) {
   out.put("\n");
 }
 
+void write_workers(const Strategy& strategy, TextOut& out) {
+  const WorkerPlace& place = strategy.worker();
+  const ReplicaCount replicas = strategy.replicas();
+  out.add("workers: %d", place.num_workers());
+  if (!place.job.is_set) {
+    out.put(", as there is no cluster\n");
+    return;
+  }
+  out.add(", of which this is %d (task %d of job %s", place.me, place.task, place.job.text);
+  out.put(place.is_chief ? ", which is the chief)" : ")");
+  if (place.num_workers() == 1) {
+    out.put("; it needs no other\n");
+    return;
+  }
+  out.add(" with replicas %d-%d of %d; ", number(replicas.first()),
+          number(replicas.first()) + replicas.local() - 1, replicas.global());
+  out.put(strategy.workers()->reaches_others()
+              ? "the others are strategies of this process, on the network that was given\n"
+              : "nothing leads to the others, as no network was given\n");
+}
+
 void write_devices(Strategy& strategy, TextOut& out) {
   const auto workers = strategy.devices().workers();
   out.put("devices: ");
@@ -288,6 +309,7 @@ void write_groups(Strategy& strategy, TextOut& out) {
 
 void explain(Strategy& strategy, TextOut& out) {
   write_width(strategy, out);
+  if (strategy.kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED) write_workers(strategy, out);
   write_devices(strategy, out);
   if (strategy.kind() == DIST_STRATEGY_MESH) write_logical_devices(strategy, out);
   write_threads(strategy, out);

@@ -10,6 +10,7 @@
 #include "core/base/os/cpus.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/source_call.hpp"
+#include "core/cluster/resolvers.hpp"
 #include "core/strategy/scope.hpp"
 
 namespace dist {
@@ -59,10 +60,27 @@ Status check_stack(const StrategyOptions& options) noexcept {
       static_cast<long long>(options.stack_bytes), static_cast<long long>(least));
 }
 
-Status check(const StrategyOptions& options) noexcept {
-  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_MESH) {
+Status check_workers(const StrategyOptions& options) noexcept {
+  if (options.kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED) {
+    if (options.network == nullptr && options.replicas_of_workers.empty()) return kOk;
     return invalid_argument(
-        "kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE, DEFAULT, CENTRAL_STORAGE or MESH", options.kind);
+        "network and replicas_of_workers are options of DIST_STRATEGY_MULTI_WORKER_MIRRORED; kind is %d",
+        options.kind);
+  }
+  if (options.functions.given || (options.cross_device != nullptr && options.cross_device->has_host())) {
+    return fail(DIST_UNIMPLEMENTED,
+                "functions of the host's own (functions, cross_device) see the values of one process: use "
+                "another kind than DIST_STRATEGY_MULTI_WORKER_MIRRORED with them");
+  }
+  return kOk;
+}
+
+Status check(const StrategyOptions& options) noexcept {
+  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_MULTI_WORKER_MIRRORED) {
+    return invalid_argument(
+        "kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE, DEFAULT, CENTRAL_STORAGE, MESH or "
+        "MULTI_WORKER_MIRRORED",
+        options.kind);
   }
   if (options.num_replicas < 0 || options.num_replicas > DIST_MAX_REPLICAS) {
     return invalid_argument("num_replicas is %d: use 1 to %d, or 0 for as many as there are usable CPUs",
@@ -81,6 +99,7 @@ Status check(const StrategyOptions& options) noexcept {
   if (options.placement < DIST_PLACEMENT_FREE || options.placement > DIST_PLACEMENT_CORES) {
     return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
   }
+  DIST_TRY(check_workers(options));
   DIST_TRY(check_stack(options));
   DIST_TRY(check_allocator(options.allocator, "allocator"));
   if (options.async_bytes < 0) {
@@ -132,6 +151,26 @@ int64_t timeout_of(const StrategyOptions& options) noexcept {
   return options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
 }
 
+// The cluster, and where this process is in it. TF_CONFIG says so where no resolver was given.
+Status place_worker(Memory& memory, StrategyOptions* options, Ref<ClusterResolver>* kept, WorkerPlace* out) {
+  if (options->kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED) return kOk;
+  if (options->cluster_resolver == nullptr) {
+    DIST_TRY(create_tf_config_resolver(memory, {}, kept));
+    options->cluster_resolver = kept->get();
+  }
+  DIST_TRY(find_place(*options->cluster_resolver, out));
+  const std::span<const int32_t> given = options->replicas_of_workers;
+  const auto me = static_cast<std::size_t>(out->me);
+  if (options->num_replicas == 0 && options->devices.empty() && me < given.size()) {
+    options->num_replicas = std::clamp<int32_t>(given[me], 0, DIST_MAX_REPLICAS);
+  }
+  return kOk;
+}
+
+Naming naming_of(const WorkerPlace& worker) noexcept {
+  return {.first = worker.count().first(), .home = worker.num_workers() > 1 ? worker.me : -1};
+}
+
 Placement make_placement(Memory& memory, const StrategyOptions& options, int num_replicas, int num_devices) {
   std::pmr::vector<int> named(&memory);
   const bool pins = options.placement == DIST_PLACEMENT_CORES && options.threads != DIST_THREADS_HOST;
@@ -147,6 +186,12 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   DIST_TRY(check_mesh_of(given, &options));
   DIST_TRY(check(options));
   Plan plan;
+  auto memory = Ref<Memory>::adopt(Memory::create(options.allocator));
+  if (!memory) return out_of_memory();
+  Memory& place = *memory;
+  Ref<ClusterResolver> from_environment;
+  WorkerPlace worker(place);
+  DIST_TRY(place_worker(place, &options, &from_environment, &worker));
   plan.origin = {options.num_replicas, options.kind,         options.threads,    options.placement,
                  allowed_cpus(),       cgroup_cpu_quota(""), options.stack_bytes};
   plan.usable_cpus = usable_cpus(plan.origin.allowed_cpus, plan.origin.cpu_quota);
@@ -157,21 +202,24 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   plan.policy.lanes = std::min(plan.num_replicas, plan.usable_cpus);
   plan.policy.asymmetric = enable_asymmetric_barriers();
 
-  auto memory = Ref<Memory>::adopt(Memory::create(options.allocator));
-  if (!memory) return out_of_memory();
-  Memory& place = *memory;
   HostLayout layout(place);
   if (options.functions.given) DIST_TRY(layout.ask(given.functions, plan.num_replicas, &options));
   plan.origin.kind = options.kind;
+  DIST_TRY(set_replicas(options.replicas_of_workers, plan.num_replicas, &worker));
   Devices devices(place);
   DIST_TRY(devices.set(options.kind, options.devices, plan.num_replicas, options.parameter_device));
-  auto strategy = make_counted<Strategy>(place, options, plan, std::move(devices));
+  if (worker.job.is_set) devices.belong_to(worker.job.text, worker.task);
+  WorkerLink::Way way;
+  if (worker.num_workers() > 1) DIST_TRY(way.join(options.network, worker));
+  auto strategy =
+      make_counted<Strategy>(place, options, plan, std::move(devices), std::move(worker), std::move(way));
   DIST_TRY(strategy->pool_.start());
   *out = strategy.take();
   return kOk;
 }
 
-Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices)
+Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices,
+                   WorkerPlace worker, WorkerLink::Way way)
     : Counted(memory),
       origin_(plan.origin),
       timeout_ns_(plan.timeout_ns),
@@ -182,18 +230,23 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       cluster_resolver_(Ref<ClusterResolver>::share(options.cluster_resolver)),
       mesh_(make_mesh(options.mesh, memory)),
       spmd_(options.mesh.spmd),
+      worker_(std::move(worker)),
       wait_graph_(memory, plan.num_replicas),
       group_(memory, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
-             Membership{0, nullptr, &wait_graph_, {}, this}),
+             Membership{0, nullptr, &wait_graph_, naming_of(worker_), this}),
       placement_(make_placement(memory, options, plan.num_replicas, mesh_.num_devices)),
       arena_(memory, plan.usable_cpus),
       progress_(memory, plan.usable_cpus),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
-      recorder_(memory, ReplicaCount(plan.num_replicas)),
+      recorder_(memory, worker_.count()),
       variables_(memory),
-      pool_(memory, group_, wait_graph_, options.host, pool_options(options, plan)) {}
+      pool_(memory, group_, wait_graph_, options.host, pool_options(options, plan, std::move(way))) {}
 
-ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, const Plan& plan) noexcept {
+ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, const Plan& plan,
+                                            WorkerLink::Way way) {
+  if (worker_.num_workers() > 1) {
+    workers_.emplace(memory(), group_, options.host, worker_, std::move(way), plan.timeout_ns);
+  }
   Arena* const helpers = options.threads == DIST_THREADS_HOST ? nullptr : &progress_;
   ReplicaPool::Options wanted{};
   wanted.num_replicas = plan.num_replicas;
@@ -208,6 +261,9 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
   wanted.keeper = this;
   wanted.alone = has_one_replica(options.kind);
   wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
+  wanted.replicas = worker_.count();
+  wanted.naming = naming_of(worker_);
+  wanted.meeting = workers_ ? &workers_->meeting() : nullptr;
   wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);
   return wanted;
 }
@@ -237,6 +293,7 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
   char inside[512] = "";
   strategy->pool_.shut_down(deadline_ns, inside);
+  if (strategy->workers_) strategy->workers_->close();
   strategy->release();
   if (inside[0] == '\0') return kOk;
   return fail(DIST_DEADLINE_EXCEEDED,

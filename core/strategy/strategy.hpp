@@ -2,6 +2,7 @@
 // Strategy: the replicas of one program, their group, their threads and the memory that all of it lives in.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "core/base/arena.hpp"
@@ -17,6 +18,8 @@
 #include "core/strategy/devices.hpp"
 #include "core/strategy/host_strategy.hpp"
 #include "core/strategy/mesh.hpp"
+#include "core/strategy/worker_link.hpp"
+#include "core/strategy/worker_place.hpp"
 #include "core/trace/recorder.hpp"
 #include "core/value/variable_registry.hpp"
 #include "dist/types.h"
@@ -36,10 +39,13 @@ struct StrategyOptions {
   Communication communication;
   CrossDevice* cross_device = nullptr;  // NULL: the default
   ClusterResolver* cluster_resolver = nullptr;
-  HostStrategy functions;               // of the host's own strategy
-  MeshOptions mesh;                     // of the mesh strategy
-  int64_t stack_bytes = 0;              // of each library thread; 0: the system's default
-  int64_t async_bytes = 0;              // AsyncMemory's limit; 0: its default
+  HostStrategy functions;   // of the host's own strategy
+  MeshOptions mesh;         // of the mesh strategy
+  int64_t stack_bytes = 0;  // of each library thread; 0: the system's default
+  int64_t async_bytes = 0;  // AsyncMemory's limit; 0: its default
+  // Of the multi-worker strategy.
+  InProcessNetwork* network = nullptr;           // how the other workers are reached; NULL: by nothing
+  std::span<const int32_t> replicas_of_workers;  // of each; none: all have as many as this one
 };
 
 // The one-device and default strategies.
@@ -71,11 +77,20 @@ class Strategy final : public Counted {
   static Status shut_down(Strategy* strategy, int64_t timeout_ns) noexcept;
 
   int32_t kind() const noexcept { return origin_.kind; }
-  // How values and variables are placed: the mesh strategy does it as the mirrored one does.
-  int32_t layout() const noexcept { return kind() == DIST_STRATEGY_MESH ? DIST_STRATEGY_MIRRORED : kind(); }
-  // TensorFlow's experimental_between_graph: true of central storage alone.
-  bool between_graph() const noexcept { return kind() == DIST_STRATEGY_CENTRAL_STORAGE; }
-  ReplicaCount replicas() const noexcept { return ReplicaCount(pool_.num_replicas()); }
+  // How values and variables are placed: these strategies do it as the mirrored one does.
+  int32_t layout() const noexcept {
+    return kind() == DIST_STRATEGY_MESH || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED
+               ? DIST_STRATEGY_MIRRORED
+               : kind();
+  }
+  // TensorFlow's experimental_between_graph.
+  bool between_graph() const noexcept {
+    return kind() == DIST_STRATEGY_CENTRAL_STORAGE || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  }
+  ReplicaCount replicas() const noexcept { return pool_.replicas(); }
+  // Where it is among the workers of its cluster; one alone has no link.
+  const WorkerPlace& worker() const noexcept { return worker_; }
+  const WorkerLink* workers() const noexcept { return workers_ ? &*workers_ : nullptr; }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
@@ -87,7 +102,7 @@ class Strategy final : public Counted {
   // Of the mesh strategy: which devices its replicas are made of (NULL: not known), and their axes.
   const DeviceAssignment* assignment() const noexcept { return assignment_.get(); }
   const DeviceMesh& mesh() const noexcept { return mesh_; }
-  // What describes the cluster, or NULL: all of the strategy is in this process.
+  // What describes the cluster, or NULL.
   ClusterResolver* cluster_resolver() const noexcept { return cluster_resolver_.get(); }
   const AsyncMemory& async_memory() const noexcept { return async_memory_; }
   bool spmd() const noexcept { return spmd_; }
@@ -107,11 +122,12 @@ class Strategy final : public Counted {
 
   struct Plan;
   // For create().
-  Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices);
+  Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices,
+           WorkerPlace worker, WorkerLink::Way way);
 
  private:
   ~Strategy() override = default;
-  ReplicaPool::Options pool_options(const StrategyOptions& options, const Plan& plan) noexcept;
+  ReplicaPool::Options pool_options(const StrategyOptions& options, const Plan& plan, WorkerLink::Way way);
 
   const StrategyOrigin origin_;
   const int64_t timeout_ns_;
@@ -122,8 +138,10 @@ class Strategy final : public Counted {
   const Ref<ClusterResolver> cluster_resolver_;
   DeviceMesh mesh_;
   const bool spmd_;
+  const WorkerPlace worker_;
   WaitGraph wait_graph_;
   Group group_;
+  std::optional<WorkerLink> workers_;
   const Placement placement_;
   Arena arena_;     // of functions called from outside
   Arena progress_;  // of asynchronous collectives

@@ -75,4 +75,5 @@
 #include "cluster.h"       /* which processes there are, and what each does */
 #include "cluster_resolver.h" /* who says so: TF_CONFIG, Slurm, Kubernetes, ... */
 #include "partitioner.h"   /* into how many parts a variable is divided */
+#include "workers.h"       /* replicas in several workers of a cluster */
 /* clang-format on */

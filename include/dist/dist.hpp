@@ -43,4 +43,5 @@
 #include "hpp/mesh.hpp"           // logical devices
 #include "hpp/cluster.hpp"        // cluster specs, resolvers
 #include "hpp/partitioner.hpp"    // partitioners
+#include "hpp/workers.hpp"        // several workers
 // clang-format on

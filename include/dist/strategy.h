@@ -50,13 +50,19 @@ typedef struct dist_strategy_options {
      dist_replica_enter() */
   int64_t stack_size_bytes;
   int64_t async_bytes; /* most that queued asynchronous collectives may take; 0: see work.h */
-  /* what describes the cluster, for dist_strategy_cluster_resolver(); held; the strategy stays of one process */
+  /* what describes the cluster, for dist_strategy_cluster_resolver(); held. MULTI_WORKER_MIRRORED: where the strategy
+     is in it, and NULL is TF_CONFIG; every other kind stays of one process */
   dist_cluster_resolver *cluster_resolver;
+  /* MULTI_WORKER_MIRRORED: how the other workers are reached: dist_network_create(); held. NULL: nothing leads to them,
+     and the first call that needs one is UNAVAILABLE */
+  dist_network *network;
+  const int32_t *replicas_of_workers; /* MULTI_WORKER_MIRRORED: how many each has; NULL: all as many as this one */
+  size_t num_workers;                 /* how many workers these are of; 0: as if it were NULL */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0                                                                                           \
+        0, 0, 0, 0, 0, 0, 0                                                                                  \
   }
 
 /**
@@ -202,21 +208,23 @@ DIST_API DIST_NODISCARD dist_status dist_canonical_device(const char *name, char
 typedef struct dist_strategy_properties {
   uint32_t struct_size;
   int32_t kind; /* DIST_STRATEGY_... */
-  int32_t num_replicas;
+  int32_t num_replicas; /* of all workers */
   int32_t num_parameter_devices;
-  int32_t num_workers;           /* processes: 1 */
-  int32_t in_multi_worker_mode;  /* more than one process */
+  int32_t num_workers;           /* 1 but for MULTI_WORKER_MIRRORED */
+  int32_t in_multi_worker_mode;  /* it is a task of a cluster, though there may be no other */
   int32_t require_static_shapes; /* 0: batches and gathered values may differ in size */
   int32_t use_merge_call;        /* 1: replicas may call dist_merge_call() */
-  int32_t between_graph;         /* variables are kept away from the replicas: central storage */
-  int32_t should_init;           /* this process initializes variables */
-  int32_t should_checkpoint;     /* this process writes checkpoints */
-  int32_t should_save_summary;   /* this process writes summaries */
+  int32_t between_graph;         /* variables are kept away from the replicas, or each worker has a program of its own */
+  int32_t should_init;           /* this worker initializes variables */
+  int32_t should_checkpoint;     /* this worker writes checkpoints: the chief */
+  int32_t should_save_summary;   /* this worker writes summaries: the chief */
   int32_t global_batch_size;     /* 1: a batch is for all replicas together, and is divided */
-  int32_t reserved;              /* 0 */
+  int32_t worker;                /* which one this is: 0 .. num_workers - 1 */
+  int32_t num_local_replicas;    /* of this worker */
+  int32_t first_replica;         /* the id of the first of these */
 } dist_strategy_properties;
 #define DIST_STRATEGY_PROPERTIES_INIT \
-  { sizeof(dist_strategy_properties), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_strategy_properties), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * What the strategy is. `out_properties->struct_size` says how much of it to write.

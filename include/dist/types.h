@@ -146,7 +146,8 @@ enum {
   DIST_STRATEGY_ONE_DEVICE = 1,      /* one replica, for programs that run on one or many */
   DIST_STRATEGY_DEFAULT = 2,         /* one replica: what a program has that never chose a strategy */
   DIST_STRATEGY_CENTRAL_STORAGE = 3, /* R replicas; every variable has one copy, which all of them read */
-  DIST_STRATEGY_MESH = 4             /* as MIRRORED, of replicas made of logical devices (TPUStrategy) */
+  DIST_STRATEGY_MESH = 4,            /* as MIRRORED, of replicas made of logical devices (TPUStrategy) */
+  DIST_STRATEGY_MULTI_WORKER_MIRRORED = 5 /* as MIRRORED, with replicas in all workers of a cluster */
 };
 
 /** On which threads the replicas run. */
@@ -346,6 +347,8 @@ typedef struct dist_topology dist_topology;
 typedef struct dist_device_assignment dist_device_assignment;
 /** What describes a cluster of processes: cluster.h. */
 typedef struct dist_cluster_resolver dist_cluster_resolver;
+/** How workers that are strategies of one process reach each other: workers.h. */
+typedef struct dist_network dist_network;
 
 #ifdef __cplusplus
 }

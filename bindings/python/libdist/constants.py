@@ -102,6 +102,7 @@ class StrategyKind(IntEnum):
     DEFAULT = 2  # one replica: what a program has that never chose a strategy
     CENTRAL_STORAGE = 3  # R replicas; every variable has one copy, which all of them read
     MESH = 4  # as MIRRORED, of replicas made of logical devices (TPUStrategy)
+    MULTI_WORKER_MIRRORED = 5  # as MIRRORED, with replicas in all workers of a cluster
 
 
 class Threads(IntEnum):

@@ -103,6 +103,43 @@ void partitioners() {
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::fixed_shards({}, 0, 1));
 }
 
+cluster_resolver resolver_of_worker(int32_t id) {
+  dist_cluster_resolver_options options = DIST_CLUSTER_RESOLVER_OPTIONS_INIT;
+  options.task_type = "worker";
+  options.has_task_id = 1;
+  options.task_id = id;
+  return cluster_resolver::simple(cluster_spec::from_json(R"({"worker": ["a:1", "b:2"]})"), &options);
+}
+
+// Two workers. One may end its strategy while the other is still in the last collective.
+void networks() {
+  dist_network_options credit = DIST_NETWORK_OPTIONS_INIT;
+  credit.credit_bytes = 1 << 16;
+  dist::network other(2);
+  other = dist::network(2, credit);
+  const dist::network network(std::move(other));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::network(0));
+  const auto worker = [&](int32_t id, int32_t *sum) {
+    const cluster_resolver resolver = resolver_of_worker(id);
+    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+    options.num_replicas = 1;
+    options.cluster_resolver = resolver.get();
+    options.network = network.get();
+    const dist::strategy strategy(options);
+    strategy.run([&](const dist::replica &replica) {
+      const int32_t mine = replica.id() + 1;
+      replica.all_reduce(dist::reduce_op::sum, dist::const_tensor(&mine, {}), dist::tensor(sum, {}));
+    });
+  };
+  int32_t sums[2] = {0, 0};
+  std::thread second(worker, 1, &sums[1]);
+  worker(0, &sums[0]);
+  second.join();
+  assert_int_equal(sums[0], 3);
+  assert_int_equal(sums[1], 3);
+}
+
 }  // namespace
 
 int main() {
@@ -111,6 +148,7 @@ int main() {
       HPP_TEST(rules),
       HPP_TEST(resolvers),
       HPP_TEST(partitioners),
+      HPP_TEST(networks),
   };
   return cmocka_run_group_tests_name("dist.hpp: clusters", tests, nullptr, nullptr);
 }

@@ -116,81 +116,81 @@ typedef long long swig_type_86;
 typedef long long swig_type_87;
 typedef long long swig_type_88;
 typedef long long swig_type_89;
-typedef long long swig_type_90;
-typedef _gostring_ swig_type_91;
+typedef _goslice_ swig_type_90;
+typedef _goslice_ swig_type_91;
 typedef long long swig_type_92;
-typedef _gostring_ swig_type_93;
-typedef _goslice_ swig_type_94;
-typedef long long swig_type_95;
+typedef long long swig_type_93;
+typedef long long swig_type_94;
+typedef _gostring_ swig_type_95;
 typedef long long swig_type_96;
 typedef _gostring_ swig_type_97;
-typedef _gostring_ swig_type_98;
+typedef _goslice_ swig_type_98;
 typedef long long swig_type_99;
-typedef _gostring_ swig_type_100;
-typedef long long swig_type_101;
-typedef long long swig_type_102;
-typedef _gostring_ swig_type_103;
-typedef long long swig_type_104;
+typedef long long swig_type_100;
+typedef _gostring_ swig_type_101;
+typedef _gostring_ swig_type_102;
+typedef long long swig_type_103;
+typedef _gostring_ swig_type_104;
 typedef long long swig_type_105;
 typedef long long swig_type_106;
 typedef _gostring_ swig_type_107;
 typedef long long swig_type_108;
-typedef _gostring_ swig_type_109;
+typedef long long swig_type_109;
 typedef long long swig_type_110;
 typedef _gostring_ swig_type_111;
-typedef _gostring_ swig_type_112;
-typedef _goslice_ swig_type_113;
+typedef long long swig_type_112;
+typedef _gostring_ swig_type_113;
 typedef long long swig_type_114;
 typedef _gostring_ swig_type_115;
-typedef long long swig_type_116;
-typedef _gostring_ swig_type_117;
+typedef _gostring_ swig_type_116;
+typedef _goslice_ swig_type_117;
 typedef long long swig_type_118;
-typedef long long swig_type_119;
+typedef _gostring_ swig_type_119;
 typedef long long swig_type_120;
-typedef long long swig_type_121;
+typedef _gostring_ swig_type_121;
 typedef long long swig_type_122;
-typedef _gostring_ swig_type_123;
+typedef long long swig_type_123;
 typedef long long swig_type_124;
 typedef long long swig_type_125;
-typedef _gostring_ swig_type_126;
-typedef long long swig_type_127;
+typedef long long swig_type_126;
+typedef _gostring_ swig_type_127;
 typedef long long swig_type_128;
 typedef long long swig_type_129;
-typedef long long swig_type_130;
+typedef _gostring_ swig_type_130;
 typedef long long swig_type_131;
 typedef long long swig_type_132;
 typedef long long swig_type_133;
 typedef long long swig_type_134;
-typedef _gostring_ swig_type_135;
+typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
 typedef long long swig_type_138;
-typedef long long swig_type_139;
+typedef _gostring_ swig_type_139;
 typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
+typedef long long swig_type_141;
 typedef long long swig_type_142;
 typedef long long swig_type_143;
 typedef long long swig_type_144;
 typedef _gostring_ swig_type_145;
 typedef long long swig_type_146;
-typedef _gostring_ swig_type_147;
+typedef long long swig_type_147;
 typedef long long swig_type_148;
 typedef _gostring_ swig_type_149;
 typedef long long swig_type_150;
 typedef _gostring_ swig_type_151;
 typedef long long swig_type_152;
 typedef _gostring_ swig_type_153;
-typedef _gostring_ swig_type_154;
-typedef long long swig_type_155;
-typedef _gostring_ swig_type_156;
-typedef long long swig_type_157;
-typedef long long swig_type_158;
-typedef _gostring_ swig_type_159;
+typedef long long swig_type_154;
+typedef _gostring_ swig_type_155;
+typedef long long swig_type_156;
+typedef _gostring_ swig_type_157;
+typedef _gostring_ swig_type_158;
+typedef long long swig_type_159;
 typedef _gostring_ swig_type_160;
 typedef long long swig_type_161;
 typedef long long swig_type_162;
-typedef long long swig_type_163;
-typedef long long swig_type_164;
+typedef _gostring_ swig_type_163;
+typedef _gostring_ swig_type_164;
 typedef long long swig_type_165;
 typedef long long swig_type_166;
 typedef long long swig_type_167;
@@ -199,119 +199,119 @@ typedef long long swig_type_169;
 typedef long long swig_type_170;
 typedef long long swig_type_171;
 typedef long long swig_type_172;
-typedef _goslice_ swig_type_173;
+typedef long long swig_type_173;
 typedef long long swig_type_174;
 typedef long long swig_type_175;
-typedef _goslice_ swig_type_176;
-typedef long long swig_type_177;
+typedef long long swig_type_176;
+typedef _goslice_ swig_type_177;
 typedef long long swig_type_178;
-typedef _gostring_ swig_type_179;
-typedef long long swig_type_180;
-typedef _goslice_ swig_type_181;
-typedef _goslice_ swig_type_182;
-typedef long long swig_type_183;
-typedef _gostring_ swig_type_184;
-typedef long long swig_type_185;
+typedef long long swig_type_179;
+typedef _goslice_ swig_type_180;
+typedef long long swig_type_181;
+typedef long long swig_type_182;
+typedef _gostring_ swig_type_183;
+typedef long long swig_type_184;
+typedef _goslice_ swig_type_185;
 typedef _goslice_ swig_type_186;
-typedef _goslice_ swig_type_187;
-typedef long long swig_type_188;
-typedef _gostring_ swig_type_189;
-typedef long long swig_type_190;
+typedef long long swig_type_187;
+typedef _gostring_ swig_type_188;
+typedef long long swig_type_189;
+typedef _goslice_ swig_type_190;
 typedef _goslice_ swig_type_191;
-typedef _goslice_ swig_type_192;
-typedef long long swig_type_193;
-typedef _gostring_ swig_type_194;
-typedef long long swig_type_195;
+typedef long long swig_type_192;
+typedef _gostring_ swig_type_193;
+typedef long long swig_type_194;
+typedef _goslice_ swig_type_195;
 typedef _goslice_ swig_type_196;
-typedef _goslice_ swig_type_197;
-typedef long long swig_type_198;
-typedef _gostring_ swig_type_199;
-typedef long long swig_type_200;
+typedef long long swig_type_197;
+typedef _gostring_ swig_type_198;
+typedef long long swig_type_199;
+typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
-typedef _goslice_ swig_type_202;
-typedef long long swig_type_203;
-typedef _gostring_ swig_type_204;
-typedef long long swig_type_205;
+typedef long long swig_type_202;
+typedef _gostring_ swig_type_203;
+typedef long long swig_type_204;
+typedef _goslice_ swig_type_205;
 typedef _goslice_ swig_type_206;
-typedef _goslice_ swig_type_207;
-typedef long long swig_type_208;
-typedef _gostring_ swig_type_209;
-typedef long long swig_type_210;
+typedef long long swig_type_207;
+typedef _gostring_ swig_type_208;
+typedef long long swig_type_209;
+typedef _goslice_ swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef _goslice_ swig_type_212;
-typedef long long swig_type_213;
-typedef _gostring_ swig_type_214;
-typedef long long swig_type_215;
+typedef long long swig_type_212;
+typedef _gostring_ swig_type_213;
+typedef long long swig_type_214;
+typedef _goslice_ swig_type_215;
 typedef _goslice_ swig_type_216;
-typedef _goslice_ swig_type_217;
-typedef long long swig_type_218;
-typedef _gostring_ swig_type_219;
-typedef long long swig_type_220;
+typedef long long swig_type_217;
+typedef _gostring_ swig_type_218;
+typedef long long swig_type_219;
+typedef _goslice_ swig_type_220;
 typedef _goslice_ swig_type_221;
-typedef _goslice_ swig_type_222;
-typedef long long swig_type_223;
-typedef _gostring_ swig_type_224;
-typedef long long swig_type_225;
+typedef long long swig_type_222;
+typedef _gostring_ swig_type_223;
+typedef long long swig_type_224;
+typedef _goslice_ swig_type_225;
 typedef _goslice_ swig_type_226;
-typedef _goslice_ swig_type_227;
-typedef long long swig_type_228;
-typedef _gostring_ swig_type_229;
-typedef long long swig_type_230;
-typedef _gostring_ swig_type_231;
+typedef long long swig_type_227;
+typedef _gostring_ swig_type_228;
+typedef long long swig_type_229;
+typedef _goslice_ swig_type_230;
+typedef _goslice_ swig_type_231;
 typedef long long swig_type_232;
-typedef long long swig_type_233;
-typedef _gostring_ swig_type_234;
-typedef long long swig_type_235;
+typedef _gostring_ swig_type_233;
+typedef long long swig_type_234;
+typedef _gostring_ swig_type_235;
 typedef long long swig_type_236;
-typedef _gostring_ swig_type_237;
-typedef long long swig_type_238;
-typedef _goslice_ swig_type_239;
+typedef long long swig_type_237;
+typedef _gostring_ swig_type_238;
+typedef long long swig_type_239;
 typedef long long swig_type_240;
 typedef _gostring_ swig_type_241;
 typedef long long swig_type_242;
-typedef long long swig_type_243;
+typedef _goslice_ swig_type_243;
 typedef long long swig_type_244;
-typedef long long swig_type_245;
+typedef _gostring_ swig_type_245;
 typedef long long swig_type_246;
 typedef long long swig_type_247;
 typedef long long swig_type_248;
-typedef _gostring_ swig_type_249;
-typedef _goslice_ swig_type_250;
+typedef long long swig_type_249;
+typedef long long swig_type_250;
 typedef long long swig_type_251;
 typedef long long swig_type_252;
-typedef long long swig_type_253;
-typedef _gostring_ swig_type_254;
+typedef _gostring_ swig_type_253;
+typedef _goslice_ swig_type_254;
 typedef long long swig_type_255;
-typedef _goslice_ swig_type_256;
-typedef _goslice_ swig_type_257;
-typedef long long swig_type_258;
-typedef _gostring_ swig_type_259;
+typedef long long swig_type_256;
+typedef long long swig_type_257;
+typedef _gostring_ swig_type_258;
+typedef long long swig_type_259;
 typedef _goslice_ swig_type_260;
-typedef long long swig_type_261;
-typedef _gostring_ swig_type_262;
-typedef long long swig_type_263;
-typedef _gostring_ swig_type_264;
+typedef _goslice_ swig_type_261;
+typedef long long swig_type_262;
+typedef _gostring_ swig_type_263;
+typedef _goslice_ swig_type_264;
 typedef long long swig_type_265;
-typedef long long swig_type_266;
-typedef _gostring_ swig_type_267;
-typedef _goslice_ swig_type_268;
+typedef _gostring_ swig_type_266;
+typedef long long swig_type_267;
+typedef _gostring_ swig_type_268;
 typedef long long swig_type_269;
 typedef long long swig_type_270;
 typedef _gostring_ swig_type_271;
-typedef long long swig_type_272;
+typedef _goslice_ swig_type_272;
 typedef long long swig_type_273;
-typedef _gostring_ swig_type_274;
-typedef long long swig_type_275;
-typedef _gostring_ swig_type_276;
+typedef long long swig_type_274;
+typedef _gostring_ swig_type_275;
+typedef long long swig_type_276;
 typedef long long swig_type_277;
-typedef long long swig_type_278;
-typedef _gostring_ swig_type_279;
-typedef long long swig_type_280;
-typedef _goslice_ swig_type_281;
-typedef _gostring_ swig_type_282;
-typedef long long swig_type_283;
-typedef _goslice_ swig_type_284;
-typedef long long swig_type_285;
+typedef _gostring_ swig_type_278;
+typedef long long swig_type_279;
+typedef _gostring_ swig_type_280;
+typedef long long swig_type_281;
+typedef long long swig_type_282;
+typedef _gostring_ swig_type_283;
+typedef long long swig_type_284;
+typedef _goslice_ swig_type_285;
 typedef _gostring_ swig_type_286;
 typedef long long swig_type_287;
 typedef _goslice_ swig_type_288;
@@ -330,18 +330,18 @@ typedef _goslice_ swig_type_300;
 typedef long long swig_type_301;
 typedef _gostring_ swig_type_302;
 typedef long long swig_type_303;
-typedef _gostring_ swig_type_304;
-typedef _goslice_ swig_type_305;
-typedef long long swig_type_306;
-typedef _gostring_ swig_type_307;
-typedef long long swig_type_308;
-typedef _gostring_ swig_type_309;
+typedef _goslice_ swig_type_304;
+typedef long long swig_type_305;
+typedef _gostring_ swig_type_306;
+typedef long long swig_type_307;
+typedef _gostring_ swig_type_308;
+typedef _goslice_ swig_type_309;
 typedef long long swig_type_310;
 typedef _gostring_ swig_type_311;
 typedef long long swig_type_312;
-typedef long long swig_type_313;
+typedef _gostring_ swig_type_313;
 typedef long long swig_type_314;
-typedef long long swig_type_315;
+typedef _gostring_ swig_type_315;
 typedef long long swig_type_316;
 typedef long long swig_type_317;
 typedef long long swig_type_318;
@@ -349,81 +349,81 @@ typedef long long swig_type_319;
 typedef long long swig_type_320;
 typedef long long swig_type_321;
 typedef long long swig_type_322;
-typedef _gostring_ swig_type_323;
+typedef long long swig_type_323;
 typedef long long swig_type_324;
 typedef long long swig_type_325;
 typedef long long swig_type_326;
-typedef long long swig_type_327;
-typedef _gostring_ swig_type_328;
-typedef _gostring_ swig_type_329;
+typedef _gostring_ swig_type_327;
+typedef long long swig_type_328;
+typedef long long swig_type_329;
 typedef long long swig_type_330;
-typedef _goslice_ swig_type_331;
-typedef long long swig_type_332;
-typedef long long swig_type_333;
-typedef _gostring_ swig_type_334;
-typedef long long swig_type_335;
-typedef _gostring_ swig_type_336;
-typedef _gostring_ swig_type_337;
-typedef long long swig_type_338;
+typedef long long swig_type_331;
+typedef _gostring_ swig_type_332;
+typedef _gostring_ swig_type_333;
+typedef long long swig_type_334;
+typedef _goslice_ swig_type_335;
+typedef long long swig_type_336;
+typedef long long swig_type_337;
+typedef _gostring_ swig_type_338;
 typedef long long swig_type_339;
 typedef _gostring_ swig_type_340;
-typedef long long swig_type_341;
-typedef _goslice_ swig_type_342;
+typedef _gostring_ swig_type_341;
+typedef long long swig_type_342;
 typedef long long swig_type_343;
 typedef _gostring_ swig_type_344;
 typedef long long swig_type_345;
-typedef long long swig_type_346;
+typedef _goslice_ swig_type_346;
 typedef long long swig_type_347;
 typedef _gostring_ swig_type_348;
 typedef long long swig_type_349;
-typedef _gostring_ swig_type_350;
+typedef long long swig_type_350;
 typedef long long swig_type_351;
 typedef _gostring_ swig_type_352;
-typedef _gostring_ swig_type_353;
-typedef long long swig_type_354;
-typedef _gostring_ swig_type_355;
-typedef long long swig_type_356;
-typedef _goslice_ swig_type_357;
+typedef long long swig_type_353;
+typedef _gostring_ swig_type_354;
+typedef long long swig_type_355;
+typedef _gostring_ swig_type_356;
+typedef _gostring_ swig_type_357;
 typedef long long swig_type_358;
 typedef _gostring_ swig_type_359;
 typedef long long swig_type_360;
-typedef long long swig_type_361;
-typedef _gostring_ swig_type_362;
-typedef long long swig_type_363;
-typedef _goslice_ swig_type_364;
-typedef _gostring_ swig_type_365;
-typedef long long swig_type_366;
+typedef _goslice_ swig_type_361;
+typedef long long swig_type_362;
+typedef _gostring_ swig_type_363;
+typedef long long swig_type_364;
+typedef long long swig_type_365;
+typedef _gostring_ swig_type_366;
 typedef long long swig_type_367;
-typedef _gostring_ swig_type_368;
-typedef long long swig_type_369;
+typedef _goslice_ swig_type_368;
+typedef _gostring_ swig_type_369;
 typedef long long swig_type_370;
 typedef long long swig_type_371;
 typedef _gostring_ swig_type_372;
 typedef long long swig_type_373;
 typedef long long swig_type_374;
-typedef _gostring_ swig_type_375;
-typedef long long swig_type_376;
+typedef long long swig_type_375;
+typedef _gostring_ swig_type_376;
 typedef long long swig_type_377;
-typedef _goslice_ swig_type_378;
+typedef long long swig_type_378;
 typedef _gostring_ swig_type_379;
 typedef long long swig_type_380;
-typedef _gostring_ swig_type_381;
+typedef long long swig_type_381;
 typedef _goslice_ swig_type_382;
 typedef _gostring_ swig_type_383;
 typedef long long swig_type_384;
-typedef long long swig_type_385;
-typedef long long swig_type_386;
-typedef long long swig_type_387;
-typedef _gostring_ swig_type_388;
+typedef _gostring_ swig_type_385;
+typedef _goslice_ swig_type_386;
+typedef _gostring_ swig_type_387;
+typedef long long swig_type_388;
 typedef long long swig_type_389;
-typedef _gostring_ swig_type_390;
+typedef long long swig_type_390;
 typedef long long swig_type_391;
-typedef long long swig_type_392;
-typedef _gostring_ swig_type_393;
-typedef long long swig_type_394;
+typedef _gostring_ swig_type_392;
+typedef long long swig_type_393;
+typedef _gostring_ swig_type_394;
 typedef long long swig_type_395;
-typedef _gostring_ swig_type_396;
-typedef long long swig_type_397;
+typedef long long swig_type_396;
+typedef _gostring_ swig_type_397;
 typedef long long swig_type_398;
 typedef long long swig_type_399;
 typedef _gostring_ swig_type_400;
@@ -437,75 +437,75 @@ typedef long long swig_type_407;
 typedef _gostring_ swig_type_408;
 typedef long long swig_type_409;
 typedef long long swig_type_410;
-typedef _goslice_ swig_type_411;
-typedef long long swig_type_412;
-typedef _gostring_ swig_type_413;
+typedef long long swig_type_411;
+typedef _gostring_ swig_type_412;
+typedef long long swig_type_413;
 typedef long long swig_type_414;
-typedef long long swig_type_415;
-typedef _gostring_ swig_type_416;
-typedef long long swig_type_417;
-typedef _goslice_ swig_type_418;
+typedef _goslice_ swig_type_415;
+typedef long long swig_type_416;
+typedef _gostring_ swig_type_417;
+typedef long long swig_type_418;
 typedef long long swig_type_419;
-typedef _goslice_ swig_type_420;
-typedef _gostring_ swig_type_421;
-typedef long long swig_type_422;
+typedef _gostring_ swig_type_420;
+typedef long long swig_type_421;
+typedef _goslice_ swig_type_422;
 typedef long long swig_type_423;
-typedef _gostring_ swig_type_424;
-typedef long long swig_type_425;
+typedef _goslice_ swig_type_424;
+typedef _gostring_ swig_type_425;
 typedef long long swig_type_426;
 typedef long long swig_type_427;
-typedef long long swig_type_428;
-typedef _gostring_ swig_type_429;
+typedef _gostring_ swig_type_428;
+typedef long long swig_type_429;
 typedef long long swig_type_430;
 typedef long long swig_type_431;
 typedef long long swig_type_432;
-typedef long long swig_type_433;
+typedef _gostring_ swig_type_433;
 typedef long long swig_type_434;
-typedef _gostring_ swig_type_435;
+typedef long long swig_type_435;
 typedef long long swig_type_436;
 typedef long long swig_type_437;
-typedef _gostring_ swig_type_438;
-typedef long long swig_type_439;
+typedef long long swig_type_438;
+typedef _gostring_ swig_type_439;
 typedef long long swig_type_440;
-typedef _gostring_ swig_type_441;
-typedef long long swig_type_442;
-typedef _goslice_ swig_type_443;
+typedef long long swig_type_441;
+typedef _gostring_ swig_type_442;
+typedef long long swig_type_443;
 typedef long long swig_type_444;
 typedef _gostring_ swig_type_445;
 typedef long long swig_type_446;
-typedef long long swig_type_447;
+typedef _goslice_ swig_type_447;
 typedef long long swig_type_448;
-typedef long long swig_type_449;
+typedef _gostring_ swig_type_449;
 typedef long long swig_type_450;
-typedef _gostring_ swig_type_451;
+typedef long long swig_type_451;
 typedef long long swig_type_452;
 typedef long long swig_type_453;
 typedef long long swig_type_454;
-typedef long long swig_type_455;
+typedef _gostring_ swig_type_455;
 typedef long long swig_type_456;
 typedef long long swig_type_457;
-typedef _gostring_ swig_type_458;
+typedef long long swig_type_458;
 typedef long long swig_type_459;
 typedef long long swig_type_460;
-typedef _gostring_ swig_type_461;
-typedef long long swig_type_462;
-typedef _goslice_ swig_type_463;
+typedef long long swig_type_461;
+typedef _gostring_ swig_type_462;
+typedef long long swig_type_463;
 typedef long long swig_type_464;
-typedef _goslice_ swig_type_465;
-typedef _gostring_ swig_type_466;
-typedef long long swig_type_467;
+typedef _gostring_ swig_type_465;
+typedef long long swig_type_466;
+typedef _goslice_ swig_type_467;
 typedef long long swig_type_468;
-typedef _gostring_ swig_type_469;
-typedef long long swig_type_470;
+typedef _goslice_ swig_type_469;
+typedef _gostring_ swig_type_470;
 typedef long long swig_type_471;
-typedef _gostring_ swig_type_472;
+typedef long long swig_type_472;
 typedef _gostring_ swig_type_473;
-typedef _gostring_ swig_type_474;
+typedef long long swig_type_474;
 typedef long long swig_type_475;
-typedef long long swig_type_476;
-typedef long long swig_type_477;
-typedef long long swig_type_478;
-typedef _gostring_ swig_type_479;
+typedef _gostring_ swig_type_476;
+typedef _gostring_ swig_type_477;
+typedef _gostring_ swig_type_478;
+typedef long long swig_type_479;
 typedef long long swig_type_480;
 typedef long long swig_type_481;
 typedef long long swig_type_482;
@@ -513,110 +513,110 @@ typedef _gostring_ swig_type_483;
 typedef long long swig_type_484;
 typedef long long swig_type_485;
 typedef long long swig_type_486;
-typedef long long swig_type_487;
+typedef _gostring_ swig_type_487;
 typedef long long swig_type_488;
-typedef _goslice_ swig_type_489;
+typedef long long swig_type_489;
 typedef long long swig_type_490;
-typedef _gostring_ swig_type_491;
+typedef long long swig_type_491;
 typedef long long swig_type_492;
 typedef _goslice_ swig_type_493;
 typedef long long swig_type_494;
 typedef _gostring_ swig_type_495;
 typedef long long swig_type_496;
-typedef long long swig_type_497;
-typedef _gostring_ swig_type_498;
-typedef long long swig_type_499;
-typedef _gostring_ swig_type_500;
+typedef _goslice_ swig_type_497;
+typedef long long swig_type_498;
+typedef _gostring_ swig_type_499;
+typedef long long swig_type_500;
 typedef long long swig_type_501;
-typedef long long swig_type_502;
+typedef _gostring_ swig_type_502;
 typedef long long swig_type_503;
 typedef _gostring_ swig_type_504;
 typedef long long swig_type_505;
 typedef long long swig_type_506;
 typedef long long swig_type_507;
-typedef long long swig_type_508;
+typedef _gostring_ swig_type_508;
 typedef long long swig_type_509;
 typedef long long swig_type_510;
 typedef long long swig_type_511;
 typedef long long swig_type_512;
 typedef long long swig_type_513;
-typedef _gostring_ swig_type_514;
+typedef long long swig_type_514;
 typedef long long swig_type_515;
-typedef _gostring_ swig_type_516;
+typedef long long swig_type_516;
 typedef long long swig_type_517;
 typedef _gostring_ swig_type_518;
 typedef long long swig_type_519;
-typedef long long swig_type_520;
-typedef _gostring_ swig_type_521;
-typedef long long swig_type_522;
-typedef _gostring_ swig_type_523;
+typedef _gostring_ swig_type_520;
+typedef long long swig_type_521;
+typedef _gostring_ swig_type_522;
+typedef long long swig_type_523;
 typedef long long swig_type_524;
-typedef long long swig_type_525;
-typedef _gostring_ swig_type_526;
-typedef long long swig_type_527;
-typedef _goslice_ swig_type_528;
+typedef _gostring_ swig_type_525;
+typedef long long swig_type_526;
+typedef _gostring_ swig_type_527;
+typedef long long swig_type_528;
 typedef long long swig_type_529;
 typedef _gostring_ swig_type_530;
 typedef long long swig_type_531;
-typedef _gostring_ swig_type_532;
+typedef _goslice_ swig_type_532;
 typedef long long swig_type_533;
-typedef long long swig_type_534;
+typedef _gostring_ swig_type_534;
 typedef long long swig_type_535;
 typedef _gostring_ swig_type_536;
 typedef long long swig_type_537;
 typedef long long swig_type_538;
-typedef _gostring_ swig_type_539;
-typedef long long swig_type_540;
+typedef long long swig_type_539;
+typedef _gostring_ swig_type_540;
 typedef long long swig_type_541;
 typedef long long swig_type_542;
 typedef _gostring_ swig_type_543;
 typedef long long swig_type_544;
 typedef long long swig_type_545;
-typedef _gostring_ swig_type_546;
-typedef long long swig_type_547;
-typedef _gostring_ swig_type_548;
-typedef _gostring_ swig_type_549;
-typedef long long swig_type_550;
+typedef long long swig_type_546;
+typedef _gostring_ swig_type_547;
+typedef long long swig_type_548;
+typedef long long swig_type_549;
+typedef _gostring_ swig_type_550;
 typedef long long swig_type_551;
-typedef _goslice_ swig_type_552;
-typedef _goslice_ swig_type_553;
-typedef _goslice_ swig_type_554;
-typedef _gostring_ swig_type_555;
-typedef long long swig_type_556;
-typedef long long swig_type_557;
-typedef _gostring_ swig_type_558;
-typedef long long swig_type_559;
+typedef _gostring_ swig_type_552;
+typedef _gostring_ swig_type_553;
+typedef long long swig_type_554;
+typedef long long swig_type_555;
+typedef _goslice_ swig_type_556;
+typedef _goslice_ swig_type_557;
+typedef _goslice_ swig_type_558;
+typedef _gostring_ swig_type_559;
 typedef long long swig_type_560;
 typedef long long swig_type_561;
 typedef _gostring_ swig_type_562;
 typedef long long swig_type_563;
 typedef long long swig_type_564;
 typedef long long swig_type_565;
-typedef long long swig_type_566;
-typedef _gostring_ swig_type_567;
+typedef _gostring_ swig_type_566;
+typedef long long swig_type_567;
 typedef long long swig_type_568;
-typedef _goslice_ swig_type_569;
-typedef _goslice_ swig_type_570;
-typedef long long swig_type_571;
-typedef _goslice_ swig_type_572;
-typedef _gostring_ swig_type_573;
-typedef long long swig_type_574;
-typedef _goslice_ swig_type_575;
+typedef long long swig_type_569;
+typedef long long swig_type_570;
+typedef _gostring_ swig_type_571;
+typedef long long swig_type_572;
+typedef _goslice_ swig_type_573;
+typedef _goslice_ swig_type_574;
+typedef long long swig_type_575;
 typedef _goslice_ swig_type_576;
 typedef _gostring_ swig_type_577;
 typedef long long swig_type_578;
-typedef _gostring_ swig_type_579;
-typedef long long swig_type_580;
+typedef _goslice_ swig_type_579;
+typedef _goslice_ swig_type_580;
 typedef _gostring_ swig_type_581;
 typedef long long swig_type_582;
-typedef long long swig_type_583;
+typedef _gostring_ swig_type_583;
 typedef long long swig_type_584;
 typedef _gostring_ swig_type_585;
 typedef long long swig_type_586;
 typedef long long swig_type_587;
-typedef _gostring_ swig_type_588;
-typedef long long swig_type_589;
-typedef _gostring_ swig_type_590;
+typedef long long swig_type_588;
+typedef _gostring_ swig_type_589;
+typedef long long swig_type_590;
 typedef long long swig_type_591;
 typedef _gostring_ swig_type_592;
 typedef long long swig_type_593;
@@ -625,153 +625,153 @@ typedef long long swig_type_595;
 typedef _gostring_ swig_type_596;
 typedef long long swig_type_597;
 typedef _gostring_ swig_type_598;
-typedef _goslice_ swig_type_599;
-typedef long long swig_type_600;
-typedef _gostring_ swig_type_601;
-typedef long long swig_type_602;
-typedef _gostring_ swig_type_603;
-typedef _goslice_ swig_type_604;
-typedef long long swig_type_605;
-typedef _gostring_ swig_type_606;
-typedef long long swig_type_607;
-typedef _gostring_ swig_type_608;
+typedef long long swig_type_599;
+typedef _gostring_ swig_type_600;
+typedef long long swig_type_601;
+typedef _gostring_ swig_type_602;
+typedef _goslice_ swig_type_603;
+typedef long long swig_type_604;
+typedef _gostring_ swig_type_605;
+typedef long long swig_type_606;
+typedef _gostring_ swig_type_607;
+typedef _goslice_ swig_type_608;
 typedef long long swig_type_609;
-typedef long long swig_type_610;
-typedef _gostring_ swig_type_611;
-typedef long long swig_type_612;
+typedef _gostring_ swig_type_610;
+typedef long long swig_type_611;
+typedef _gostring_ swig_type_612;
 typedef long long swig_type_613;
-typedef _gostring_ swig_type_614;
-typedef long long swig_type_615;
-typedef _gostring_ swig_type_616;
-typedef _goslice_ swig_type_617;
+typedef long long swig_type_614;
+typedef _gostring_ swig_type_615;
+typedef long long swig_type_616;
+typedef long long swig_type_617;
 typedef _gostring_ swig_type_618;
 typedef long long swig_type_619;
 typedef _gostring_ swig_type_620;
-typedef long long swig_type_621;
-typedef long long swig_type_622;
-typedef _gostring_ swig_type_623;
-typedef long long swig_type_624;
+typedef _goslice_ swig_type_621;
+typedef _gostring_ swig_type_622;
+typedef long long swig_type_623;
+typedef _gostring_ swig_type_624;
 typedef long long swig_type_625;
-typedef _gostring_ swig_type_626;
-typedef long long swig_type_627;
-typedef _gostring_ swig_type_628;
+typedef long long swig_type_626;
+typedef _gostring_ swig_type_627;
+typedef long long swig_type_628;
 typedef long long swig_type_629;
 typedef _gostring_ swig_type_630;
-typedef _goslice_ swig_type_631;
-typedef long long swig_type_632;
-typedef _goslice_ swig_type_633;
-typedef long long swig_type_634;
-typedef _gostring_ swig_type_635;
+typedef long long swig_type_631;
+typedef _gostring_ swig_type_632;
+typedef long long swig_type_633;
+typedef _gostring_ swig_type_634;
+typedef _goslice_ swig_type_635;
 typedef long long swig_type_636;
 typedef _goslice_ swig_type_637;
-typedef _goslice_ swig_type_638;
-typedef long long swig_type_639;
+typedef long long swig_type_638;
+typedef _gostring_ swig_type_639;
 typedef long long swig_type_640;
-typedef _gostring_ swig_type_641;
-typedef long long swig_type_642;
+typedef _goslice_ swig_type_641;
+typedef _goslice_ swig_type_642;
 typedef long long swig_type_643;
 typedef long long swig_type_644;
-typedef long long swig_type_645;
+typedef _gostring_ swig_type_645;
 typedef long long swig_type_646;
-typedef _gostring_ swig_type_647;
+typedef long long swig_type_647;
 typedef long long swig_type_648;
-typedef _goslice_ swig_type_649;
-typedef _gostring_ swig_type_650;
-typedef long long swig_type_651;
-typedef _goslice_ swig_type_652;
-typedef _gostring_ swig_type_653;
-typedef long long swig_type_654;
-typedef _goslice_ swig_type_655;
-typedef _gostring_ swig_type_656;
-typedef long long swig_type_657;
-typedef _goslice_ swig_type_658;
-typedef _gostring_ swig_type_659;
-typedef _goslice_ swig_type_660;
+typedef long long swig_type_649;
+typedef long long swig_type_650;
+typedef _gostring_ swig_type_651;
+typedef long long swig_type_652;
+typedef _goslice_ swig_type_653;
+typedef _gostring_ swig_type_654;
+typedef long long swig_type_655;
+typedef _goslice_ swig_type_656;
+typedef _gostring_ swig_type_657;
+typedef long long swig_type_658;
+typedef _goslice_ swig_type_659;
+typedef _gostring_ swig_type_660;
 typedef long long swig_type_661;
-typedef _gostring_ swig_type_662;
-typedef long long swig_type_663;
+typedef _goslice_ swig_type_662;
+typedef _gostring_ swig_type_663;
 typedef _goslice_ swig_type_664;
-typedef _gostring_ swig_type_665;
-typedef _goslice_ swig_type_666;
+typedef long long swig_type_665;
+typedef _gostring_ swig_type_666;
 typedef long long swig_type_667;
-typedef _gostring_ swig_type_668;
-typedef long long swig_type_669;
+typedef _goslice_ swig_type_668;
+typedef _gostring_ swig_type_669;
 typedef _goslice_ swig_type_670;
 typedef long long swig_type_671;
 typedef _gostring_ swig_type_672;
 typedef long long swig_type_673;
-typedef long long swig_type_674;
+typedef _goslice_ swig_type_674;
 typedef long long swig_type_675;
-typedef long long swig_type_676;
+typedef _gostring_ swig_type_676;
 typedef long long swig_type_677;
-typedef _gostring_ swig_type_678;
+typedef long long swig_type_678;
 typedef long long swig_type_679;
-typedef _gostring_ swig_type_680;
+typedef long long swig_type_680;
 typedef long long swig_type_681;
 typedef _gostring_ swig_type_682;
-typedef _goslice_ swig_type_683;
-typedef long long swig_type_684;
-typedef _gostring_ swig_type_685;
-typedef long long swig_type_686;
-typedef _gostring_ swig_type_687;
-typedef _goslice_ swig_type_688;
-typedef long long swig_type_689;
-typedef _goslice_ swig_type_690;
-typedef long long swig_type_691;
+typedef long long swig_type_683;
+typedef _gostring_ swig_type_684;
+typedef long long swig_type_685;
+typedef _gostring_ swig_type_686;
+typedef _goslice_ swig_type_687;
+typedef long long swig_type_688;
+typedef _gostring_ swig_type_689;
+typedef long long swig_type_690;
+typedef _gostring_ swig_type_691;
 typedef _goslice_ swig_type_692;
 typedef long long swig_type_693;
-typedef _gostring_ swig_type_694;
-typedef _gostring_ swig_type_695;
-typedef long long swig_type_696;
+typedef _goslice_ swig_type_694;
+typedef long long swig_type_695;
+typedef _goslice_ swig_type_696;
 typedef long long swig_type_697;
 typedef _gostring_ swig_type_698;
-typedef long long swig_type_699;
+typedef _gostring_ swig_type_699;
 typedef long long swig_type_700;
 typedef long long swig_type_701;
-typedef long long swig_type_702;
+typedef _gostring_ swig_type_702;
 typedef long long swig_type_703;
-typedef _gostring_ swig_type_704;
+typedef long long swig_type_704;
 typedef long long swig_type_705;
 typedef long long swig_type_706;
 typedef long long swig_type_707;
-typedef long long swig_type_708;
+typedef _gostring_ swig_type_708;
 typedef long long swig_type_709;
-typedef _gostring_ swig_type_710;
+typedef long long swig_type_710;
 typedef long long swig_type_711;
 typedef long long swig_type_712;
 typedef long long swig_type_713;
-typedef long long swig_type_714;
+typedef _gostring_ swig_type_714;
 typedef long long swig_type_715;
-typedef _gostring_ swig_type_716;
+typedef long long swig_type_716;
 typedef long long swig_type_717;
-typedef _gostring_ swig_type_718;
-typedef _gostring_ swig_type_719;
-typedef long long swig_type_720;
-typedef _gostring_ swig_type_721;
-typedef _goslice_ swig_type_722;
-typedef long long swig_type_723;
-typedef _goslice_ swig_type_724;
-typedef long long swig_type_725;
+typedef long long swig_type_718;
+typedef long long swig_type_719;
+typedef _gostring_ swig_type_720;
+typedef long long swig_type_721;
+typedef _gostring_ swig_type_722;
+typedef _gostring_ swig_type_723;
+typedef long long swig_type_724;
+typedef _gostring_ swig_type_725;
 typedef _goslice_ swig_type_726;
 typedef long long swig_type_727;
 typedef _goslice_ swig_type_728;
 typedef long long swig_type_729;
-typedef _gostring_ swig_type_730;
+typedef _goslice_ swig_type_730;
 typedef long long swig_type_731;
 typedef _goslice_ swig_type_732;
-typedef _goslice_ swig_type_733;
+typedef long long swig_type_733;
 typedef _gostring_ swig_type_734;
 typedef long long swig_type_735;
 typedef _goslice_ swig_type_736;
 typedef _goslice_ swig_type_737;
 typedef _gostring_ swig_type_738;
-typedef _gostring_ swig_type_739;
-typedef _gostring_ swig_type_740;
-typedef _gostring_ swig_type_741;
+typedef long long swig_type_739;
+typedef _goslice_ swig_type_740;
+typedef _goslice_ swig_type_741;
 typedef _gostring_ swig_type_742;
-typedef long long swig_type_743;
+typedef _gostring_ swig_type_743;
 typedef _gostring_ swig_type_744;
-typedef long long swig_type_745;
+typedef _gostring_ swig_type_745;
 typedef _gostring_ swig_type_746;
 typedef long long swig_type_747;
 typedef _gostring_ swig_type_748;
@@ -783,11 +783,11 @@ typedef long long swig_type_753;
 typedef _gostring_ swig_type_754;
 typedef long long swig_type_755;
 typedef _gostring_ swig_type_756;
-typedef _gostring_ swig_type_757;
-typedef long long swig_type_758;
+typedef long long swig_type_757;
+typedef _gostring_ swig_type_758;
 typedef long long swig_type_759;
-typedef long long swig_type_760;
-typedef long long swig_type_761;
+typedef _gostring_ swig_type_760;
+typedef _gostring_ swig_type_761;
 typedef long long swig_type_762;
 typedef long long swig_type_763;
 typedef long long swig_type_764;
@@ -797,60 +797,64 @@ typedef long long swig_type_767;
 typedef long long swig_type_768;
 typedef long long swig_type_769;
 typedef long long swig_type_770;
-typedef _gostring_ swig_type_771;
+typedef long long swig_type_771;
 typedef long long swig_type_772;
 typedef long long swig_type_773;
 typedef long long swig_type_774;
-typedef long long swig_type_775;
+typedef _gostring_ swig_type_775;
 typedef long long swig_type_776;
 typedef long long swig_type_777;
 typedef long long swig_type_778;
 typedef long long swig_type_779;
 typedef long long swig_type_780;
-typedef _gostring_ swig_type_781;
+typedef long long swig_type_781;
 typedef long long swig_type_782;
-typedef _gostring_ swig_type_783;
+typedef long long swig_type_783;
 typedef long long swig_type_784;
 typedef _gostring_ swig_type_785;
-typedef _gostring_ swig_type_786;
-typedef long long swig_type_787;
-typedef _goslice_ swig_type_788;
+typedef long long swig_type_786;
+typedef _gostring_ swig_type_787;
+typedef long long swig_type_788;
 typedef _gostring_ swig_type_789;
-typedef long long swig_type_790;
-typedef _gostring_ swig_type_791;
+typedef _gostring_ swig_type_790;
+typedef long long swig_type_791;
 typedef _goslice_ swig_type_792;
-typedef long long swig_type_793;
-typedef _gostring_ swig_type_794;
-typedef long long swig_type_795;
-typedef long long swig_type_796;
-typedef _goslice_ swig_type_797;
-typedef long long swig_type_798;
+typedef _gostring_ swig_type_793;
+typedef long long swig_type_794;
+typedef _gostring_ swig_type_795;
+typedef _goslice_ swig_type_796;
+typedef long long swig_type_797;
+typedef _gostring_ swig_type_798;
 typedef long long swig_type_799;
 typedef long long swig_type_800;
 typedef _goslice_ swig_type_801;
 typedef long long swig_type_802;
 typedef long long swig_type_803;
-typedef _gostring_ swig_type_804;
-typedef _gostring_ swig_type_805;
+typedef long long swig_type_804;
+typedef _goslice_ swig_type_805;
 typedef long long swig_type_806;
-typedef _goslice_ swig_type_807;
-typedef long long swig_type_808;
+typedef long long swig_type_807;
+typedef _gostring_ swig_type_808;
 typedef _gostring_ swig_type_809;
 typedef long long swig_type_810;
-typedef _gostring_ swig_type_811;
+typedef _goslice_ swig_type_811;
 typedef long long swig_type_812;
-typedef _goslice_ swig_type_813;
+typedef _gostring_ swig_type_813;
 typedef long long swig_type_814;
 typedef _gostring_ swig_type_815;
 typedef long long swig_type_816;
-typedef _gostring_ swig_type_817;
+typedef _goslice_ swig_type_817;
 typedef long long swig_type_818;
-typedef long long swig_type_819;
+typedef _gostring_ swig_type_819;
 typedef long long swig_type_820;
 typedef _gostring_ swig_type_821;
 typedef long long swig_type_822;
-typedef _gostring_ swig_type_823;
+typedef long long swig_type_823;
 typedef long long swig_type_824;
+typedef _gostring_ swig_type_825;
+typedef long long swig_type_826;
+typedef _gostring_ swig_type_827;
+typedef long long swig_type_828;
 extern void _wrap_Swig_free_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cdist_89731aec75a00b3d(swig_intgo arg1);
 extern swig_intgo _wrap_DIST_OK_cdist_89731aec75a00b3d(void);
@@ -915,6 +919,7 @@ extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_89731aec75a00b3d(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_89731aec75a00b3d(void);
@@ -1070,22 +1075,28 @@ extern void _wrap_dist_strategy_options_async_bytes_set_cdist_89731aec75a00b3d(u
 extern swig_type_87 _wrap_dist_strategy_options_async_bytes_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_88 arg2);
 extern swig_type_89 _wrap_dist_strategy_options_cluster_resolver_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_network_set_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_strategy_options_network_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_replicas_of_workers_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_90 arg2);
+extern swig_type_91 _wrap_dist_strategy_options_replicas_of_workers_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_num_workers_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_92 arg2);
+extern swig_type_93 _wrap_dist_strategy_options_num_workers_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_strategy_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_90 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_type_95 arg4);
-extern void _wrap_dist_strategy_options_set_functions_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_96 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_97 _wrap_dist_strategy_create_cdist_89731aec75a00b3d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_98 _wrap_dist_strategy_destroy_cdist_89731aec75a00b3d(swig_type_99 arg1);
-extern swig_type_100 _wrap_dist_strategy_cancel_cdist_89731aec75a00b3d(swig_type_101 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_89731aec75a00b3d(swig_type_102 arg1);
-extern swig_type_103 _wrap_dist_strategy_shutdown_cdist_89731aec75a00b3d(swig_type_104 arg1, swig_type_105 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_cdist_89731aec75a00b3d(swig_type_106 arg1);
-extern swig_type_107 _wrap_dist_strategy_device_cdist_89731aec75a00b3d(swig_type_108 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_109 _wrap_dist_strategy_parameter_device_cdist_89731aec75a00b3d(swig_type_110 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_111 _wrap_dist_canonical_device_cdist_89731aec75a00b3d(swig_type_112 arg1, swig_type_113 arg2, swig_type_114 arg3);
+extern void _wrap_dist_strategy_options_set_log_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_94 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_95 arg2, swig_type_96 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
+extern void _wrap_dist_strategy_options_set_functions_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_100 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_101 _wrap_dist_strategy_create_cdist_89731aec75a00b3d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_102 _wrap_dist_strategy_destroy_cdist_89731aec75a00b3d(swig_type_103 arg1);
+extern swig_type_104 _wrap_dist_strategy_cancel_cdist_89731aec75a00b3d(swig_type_105 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_89731aec75a00b3d(swig_type_106 arg1);
+extern swig_type_107 _wrap_dist_strategy_shutdown_cdist_89731aec75a00b3d(swig_type_108 arg1, swig_type_109 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_89731aec75a00b3d(swig_type_110 arg1);
+extern swig_type_111 _wrap_dist_strategy_device_cdist_89731aec75a00b3d(swig_type_112 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_113 _wrap_dist_strategy_parameter_device_cdist_89731aec75a00b3d(swig_type_114 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_115 _wrap_dist_canonical_device_cdist_89731aec75a00b3d(swig_type_116 arg1, swig_type_117 arg2, swig_type_118 arg3);
 extern void _wrap_dist_strategy_properties_kind_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
@@ -1110,92 +1121,98 @@ extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_89731ae
 extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_worker_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_first_replica_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_properties_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_strategy_properties_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_115 _wrap_dist_strategy_query_cdist_89731aec75a00b3d(swig_type_116 arg1, uintptr_t arg2);
-extern swig_type_117 _wrap_dist_strategy_cluster_resolver_cdist_89731aec75a00b3d(swig_type_118 arg1, swig_voidp arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_119 arg2);
-extern swig_type_120 _wrap_dist_run_options_timeout_ns_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern swig_type_119 _wrap_dist_strategy_query_cdist_89731aec75a00b3d(swig_type_120 arg1, uintptr_t arg2);
+extern swig_type_121 _wrap_dist_strategy_cluster_resolver_cdist_89731aec75a00b3d(swig_type_122 arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_123 arg2);
+extern swig_type_124 _wrap_dist_run_options_timeout_ns_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_121 arg2);
-extern swig_type_122 _wrap_dist_run_options_cancel_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_125 arg2);
+extern swig_type_126 _wrap_dist_run_options_cancel_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_run_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_run_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_123 _wrap_dist_run_cdist_89731aec75a00b3d(swig_type_124 arg1, swig_type_125 arg2, uintptr_t arg3);
-extern swig_type_126 _wrap_dist_run_values_cdist_89731aec75a00b3d(swig_type_127 arg1, swig_type_128 arg2, swig_type_129 arg3, swig_type_130 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_89731aec75a00b3d(swig_type_131 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_89731aec75a00b3d(swig_type_132 arg1);
-extern swig_type_133 _wrap_dist_replica_strategy_cdist_89731aec75a00b3d(swig_type_134 arg1);
-extern swig_type_135 _wrap_dist_parallel_for_cdist_89731aec75a00b3d(swig_type_136 arg1, swig_type_137 arg2, swig_type_138 arg3, swig_type_139 arg4, swig_type_140 arg5);
-extern swig_type_141 _wrap_dist_merge_call_cdist_89731aec75a00b3d(swig_type_142 arg1, swig_type_143 arg2, swig_type_144 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_145 _wrap_dist_replica_enter_cdist_89731aec75a00b3d(swig_type_146 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_147 _wrap_dist_replica_leave_cdist_89731aec75a00b3d(swig_type_148 arg1, swig_intgo arg2);
-extern swig_type_149 _wrap_dist_replica_detach_cdist_89731aec75a00b3d(swig_type_150 arg1);
-extern swig_type_151 _wrap_dist_replica_attach_cdist_89731aec75a00b3d(swig_type_152 arg1);
-extern swig_type_153 _wrap_dist_cancel_create_cdist_89731aec75a00b3d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_154 _wrap_dist_cancel_signal_cdist_89731aec75a00b3d(swig_type_155 arg1, swig_type_156 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_89731aec75a00b3d(swig_type_157 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_89731aec75a00b3d(swig_type_158 arg1);
+extern swig_type_127 _wrap_dist_run_cdist_89731aec75a00b3d(swig_type_128 arg1, swig_type_129 arg2, uintptr_t arg3);
+extern swig_type_130 _wrap_dist_run_values_cdist_89731aec75a00b3d(swig_type_131 arg1, swig_type_132 arg2, swig_type_133 arg3, swig_type_134 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_89731aec75a00b3d(swig_type_135 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_89731aec75a00b3d(swig_type_136 arg1);
+extern swig_type_137 _wrap_dist_replica_strategy_cdist_89731aec75a00b3d(swig_type_138 arg1);
+extern swig_type_139 _wrap_dist_parallel_for_cdist_89731aec75a00b3d(swig_type_140 arg1, swig_type_141 arg2, swig_type_142 arg3, swig_type_143 arg4, swig_type_144 arg5);
+extern swig_type_145 _wrap_dist_merge_call_cdist_89731aec75a00b3d(swig_type_146 arg1, swig_type_147 arg2, swig_type_148 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_149 _wrap_dist_replica_enter_cdist_89731aec75a00b3d(swig_type_150 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_151 _wrap_dist_replica_leave_cdist_89731aec75a00b3d(swig_type_152 arg1, swig_intgo arg2);
+extern swig_type_153 _wrap_dist_replica_detach_cdist_89731aec75a00b3d(swig_type_154 arg1);
+extern swig_type_155 _wrap_dist_replica_attach_cdist_89731aec75a00b3d(swig_type_156 arg1);
+extern swig_type_157 _wrap_dist_cancel_create_cdist_89731aec75a00b3d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_158 _wrap_dist_cancel_signal_cdist_89731aec75a00b3d(swig_type_159 arg1, swig_type_160 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_89731aec75a00b3d(swig_type_161 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_89731aec75a00b3d(swig_type_162 arg1);
 extern void _wrap_dist_collective_options_numerics_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_159 arg2);
-extern swig_type_160 _wrap_dist_collective_options_tag_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_161 arg2);
-extern swig_type_162 _wrap_dist_collective_options_timeout_ns_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_163 arg2);
-extern swig_type_164 _wrap_dist_collective_options_group_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_165 arg2);
-extern swig_type_166 _wrap_dist_collective_options_contributions_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_163 arg2);
+extern swig_type_164 _wrap_dist_collective_options_tag_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_165 arg2);
+extern swig_type_166 _wrap_dist_collective_options_timeout_ns_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_167 arg2);
+extern swig_type_168 _wrap_dist_collective_options_group_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_169 arg2);
+extern swig_type_170 _wrap_dist_collective_options_contributions_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_collective_options_axis_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_collective_options_planned_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_167 arg2);
-extern swig_type_168 _wrap_dist_collective_options_bytes_per_pack_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_171 arg2);
+extern swig_type_172 _wrap_dist_collective_options_bytes_per_pack_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_collective_options_implementation_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_169 arg2);
-extern swig_type_170 _wrap_dist_collective_options_cancel_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_171 arg2);
-extern swig_type_172 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_173 arg2);
+extern swig_type_174 _wrap_dist_collective_options_cancel_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_175 arg2);
+extern swig_type_176 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_collective_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_collective_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_175 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3);
+extern void _wrap_dist_collective_options_set_weights_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_177 arg2, swig_type_178 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_179 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3);
 extern void _wrap_dist_collective_options_begin_work_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_178 _wrap_dist_collective_options_work_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_179 _wrap_dist_all_reduce_cdist_89731aec75a00b3d(swig_type_180 arg1, swig_intgo arg2, swig_type_181 arg3, swig_type_182 arg4, swig_type_183 arg5, uintptr_t arg6);
-extern swig_type_184 _wrap_dist_reduce_to_root_cdist_89731aec75a00b3d(swig_type_185 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_186 arg4, swig_type_187 arg5, swig_type_188 arg6, uintptr_t arg7);
-extern swig_type_189 _wrap_dist_reduce_scatter_cdist_89731aec75a00b3d(swig_type_190 arg1, swig_intgo arg2, swig_type_191 arg3, swig_type_192 arg4, swig_type_193 arg5, uintptr_t arg6);
-extern swig_type_194 _wrap_dist_all_gather_cdist_89731aec75a00b3d(swig_type_195 arg1, swig_type_196 arg2, swig_type_197 arg3, swig_type_198 arg4, uintptr_t arg5);
-extern swig_type_199 _wrap_dist_gather_to_root_cdist_89731aec75a00b3d(swig_type_200 arg1, swig_intgo arg2, swig_type_201 arg3, swig_type_202 arg4, swig_type_203 arg5, uintptr_t arg6);
-extern swig_type_204 _wrap_dist_broadcast_cdist_89731aec75a00b3d(swig_type_205 arg1, swig_intgo arg2, swig_type_206 arg3, swig_type_207 arg4, swig_type_208 arg5, uintptr_t arg6);
-extern swig_type_209 _wrap_dist_scatter_from_root_cdist_89731aec75a00b3d(swig_type_210 arg1, swig_intgo arg2, swig_type_211 arg3, swig_type_212 arg4, swig_type_213 arg5, uintptr_t arg6);
-extern swig_type_214 _wrap_dist_all_to_all_cdist_89731aec75a00b3d(swig_type_215 arg1, swig_type_216 arg2, swig_type_217 arg3, swig_type_218 arg4, uintptr_t arg5);
-extern swig_type_219 _wrap_dist_scan_cdist_89731aec75a00b3d(swig_type_220 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_221 arg4, swig_type_222 arg5, swig_type_223 arg6, uintptr_t arg7);
-extern swig_type_224 _wrap_dist_permute_cdist_89731aec75a00b3d(swig_type_225 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_226 arg4, swig_type_227 arg5, swig_type_228 arg6, uintptr_t arg7);
-extern swig_type_229 _wrap_dist_barrier_cdist_89731aec75a00b3d(swig_type_230 arg1, uintptr_t arg2);
-extern swig_type_231 _wrap_dist_all_reduce_value_cdist_89731aec75a00b3d(swig_type_232 arg1, swig_intgo arg2, swig_type_233 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_234 _wrap_dist_all_gather_value_cdist_89731aec75a00b3d(swig_type_235 arg1, swig_type_236 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_237 _wrap_dist_group_create_cdist_89731aec75a00b3d(swig_type_238 arg1, swig_type_239 arg2, swig_type_240 arg3, swig_voidp arg4);
-extern swig_type_241 _wrap_dist_group_destroy_cdist_89731aec75a00b3d(swig_type_242 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_89731aec75a00b3d(swig_type_243 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_89731aec75a00b3d(swig_type_244 arg1, swig_intgo arg2);
+extern swig_type_182 _wrap_dist_collective_options_work_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern swig_type_183 _wrap_dist_all_reduce_cdist_89731aec75a00b3d(swig_type_184 arg1, swig_intgo arg2, swig_type_185 arg3, swig_type_186 arg4, swig_type_187 arg5, uintptr_t arg6);
+extern swig_type_188 _wrap_dist_reduce_to_root_cdist_89731aec75a00b3d(swig_type_189 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_190 arg4, swig_type_191 arg5, swig_type_192 arg6, uintptr_t arg7);
+extern swig_type_193 _wrap_dist_reduce_scatter_cdist_89731aec75a00b3d(swig_type_194 arg1, swig_intgo arg2, swig_type_195 arg3, swig_type_196 arg4, swig_type_197 arg5, uintptr_t arg6);
+extern swig_type_198 _wrap_dist_all_gather_cdist_89731aec75a00b3d(swig_type_199 arg1, swig_type_200 arg2, swig_type_201 arg3, swig_type_202 arg4, uintptr_t arg5);
+extern swig_type_203 _wrap_dist_gather_to_root_cdist_89731aec75a00b3d(swig_type_204 arg1, swig_intgo arg2, swig_type_205 arg3, swig_type_206 arg4, swig_type_207 arg5, uintptr_t arg6);
+extern swig_type_208 _wrap_dist_broadcast_cdist_89731aec75a00b3d(swig_type_209 arg1, swig_intgo arg2, swig_type_210 arg3, swig_type_211 arg4, swig_type_212 arg5, uintptr_t arg6);
+extern swig_type_213 _wrap_dist_scatter_from_root_cdist_89731aec75a00b3d(swig_type_214 arg1, swig_intgo arg2, swig_type_215 arg3, swig_type_216 arg4, swig_type_217 arg5, uintptr_t arg6);
+extern swig_type_218 _wrap_dist_all_to_all_cdist_89731aec75a00b3d(swig_type_219 arg1, swig_type_220 arg2, swig_type_221 arg3, swig_type_222 arg4, uintptr_t arg5);
+extern swig_type_223 _wrap_dist_scan_cdist_89731aec75a00b3d(swig_type_224 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_225 arg4, swig_type_226 arg5, swig_type_227 arg6, uintptr_t arg7);
+extern swig_type_228 _wrap_dist_permute_cdist_89731aec75a00b3d(swig_type_229 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_230 arg4, swig_type_231 arg5, swig_type_232 arg6, uintptr_t arg7);
+extern swig_type_233 _wrap_dist_barrier_cdist_89731aec75a00b3d(swig_type_234 arg1, uintptr_t arg2);
+extern swig_type_235 _wrap_dist_all_reduce_value_cdist_89731aec75a00b3d(swig_type_236 arg1, swig_intgo arg2, swig_type_237 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_238 _wrap_dist_all_gather_value_cdist_89731aec75a00b3d(swig_type_239 arg1, swig_type_240 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_241 _wrap_dist_group_create_cdist_89731aec75a00b3d(swig_type_242 arg1, swig_type_243 arg2, swig_type_244 arg3, swig_voidp arg4);
+extern swig_type_245 _wrap_dist_group_destroy_cdist_89731aec75a00b3d(swig_type_246 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_89731aec75a00b3d(swig_type_247 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_89731aec75a00b3d(swig_type_248 arg1, swig_intgo arg2);
 extern void _wrap_dist_communication_options_implementation_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_245 arg2);
-extern swig_type_246 _wrap_dist_communication_options_bytes_per_pack_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_247 arg2);
-extern swig_type_248 _wrap_dist_communication_options_timeout_ns_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_249 arg2);
+extern swig_type_250 _wrap_dist_communication_options_bytes_per_pack_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_251 arg2);
+extern swig_type_252 _wrap_dist_communication_options_timeout_ns_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_communication_options_has_timeout_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_communication_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_communication_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_249 _wrap_dist_communication_options_merge_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_253 _wrap_dist_communication_options_merge_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_dist_apply_options_kind_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_apply_options_learning_rate_set_cdist_89731aec75a00b3d(uintptr_t arg1, double arg2);
@@ -1206,49 +1223,49 @@ extern void _wrap_dist_apply_options_clip_norm_set_cdist_89731aec75a00b3d(uintpt
 extern double _wrap_dist_apply_options_clip_norm_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_apply_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_apply_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_253 arg2);
+extern void _wrap_dist_apply_options_set_states_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3, swig_type_256 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_257 arg2);
 extern void _wrap_dist_apply_options_want_norm_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern double _wrap_dist_apply_options_norm_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_254 _wrap_dist_reduce_apply_cdist_89731aec75a00b3d(swig_type_255 arg1, swig_intgo arg2, swig_type_256 arg3, swig_type_257 arg4, swig_type_258 arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_259 _wrap_dist_communication_options_describe_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_260 arg2, swig_type_261 arg3);
-extern swig_type_262 _wrap_dist_work_test_cdist_89731aec75a00b3d(swig_type_263 arg1, swig_voidp arg2);
-extern swig_type_264 _wrap_dist_work_wait_cdist_89731aec75a00b3d(swig_type_265 arg1, swig_type_266 arg2);
-extern swig_type_267 _wrap_dist_work_wait_any_cdist_89731aec75a00b3d(swig_type_268 arg1, swig_type_269 arg2, swig_type_270 arg3, swig_voidp arg4);
-extern swig_type_271 _wrap_dist_work_cancel_cdist_89731aec75a00b3d(swig_type_272 arg1);
-extern void _wrap_dist_work_destroy_cdist_89731aec75a00b3d(swig_type_273 arg1);
-extern swig_type_274 _wrap_dist_work_start_cdist_89731aec75a00b3d(swig_type_275 arg1);
-extern swig_type_276 _wrap_dist_work_ready_cdist_89731aec75a00b3d(swig_type_277 arg1, swig_type_278 arg2);
-extern swig_type_279 _wrap_dist_value_create_tensor_cdist_89731aec75a00b3d(swig_type_280 arg1, swig_type_281 arg2, swig_voidp arg3);
-extern swig_type_282 _wrap_dist_value_wrap_tensor_cdist_89731aec75a00b3d(swig_type_283 arg1, swig_type_284 arg2, swig_type_285 arg3, swig_voidp arg4);
-extern swig_type_286 _wrap_dist_value_create_per_replica_cdist_89731aec75a00b3d(swig_type_287 arg1, swig_type_288 arg2, swig_type_289 arg3, swig_voidp arg4);
-extern swig_type_290 _wrap_dist_value_create_mirrored_cdist_89731aec75a00b3d(swig_type_291 arg1, swig_type_292 arg2, swig_type_293 arg3, swig_voidp arg4);
-extern swig_type_294 _wrap_dist_value_create_list_cdist_89731aec75a00b3d(swig_type_295 arg1, swig_type_296 arg2, swig_type_297 arg3, swig_voidp arg4);
-extern swig_type_298 _wrap_dist_value_create_tuple_cdist_89731aec75a00b3d(swig_type_299 arg1, swig_type_300 arg2, swig_type_301 arg3, swig_voidp arg4);
-extern swig_type_302 _wrap_dist_value_create_dict_cdist_89731aec75a00b3d(swig_type_303 arg1, swig_type_304 arg2, swig_type_305 arg3, swig_type_306 arg4, swig_voidp arg5);
-extern swig_type_307 _wrap_dist_value_create_none_cdist_89731aec75a00b3d(swig_type_308 arg1, swig_voidp arg2);
-extern swig_type_309 _wrap_dist_value_create_variable_cdist_89731aec75a00b3d(swig_type_310 arg1, swig_voidp arg2);
-extern swig_type_311 _wrap_dist_values_from_function_cdist_89731aec75a00b3d(swig_type_312 arg1, swig_type_313 arg2, swig_voidp arg3);
-extern swig_type_314 _wrap_dist_value_retain_cdist_89731aec75a00b3d(swig_type_315 arg1);
-extern void _wrap_dist_value_release_cdist_89731aec75a00b3d(swig_type_316 arg1);
-extern swig_intgo _wrap_dist_value_kind_cdist_89731aec75a00b3d(swig_type_317 arg1);
-extern swig_type_318 _wrap_dist_value_size_cdist_89731aec75a00b3d(swig_type_319 arg1);
-extern swig_type_320 _wrap_dist_value_item_cdist_89731aec75a00b3d(swig_type_321 arg1, swig_type_322 arg2);
-extern swig_type_323 _wrap_dist_value_key_cdist_89731aec75a00b3d(swig_type_324 arg1, swig_type_325 arg2);
-extern swig_type_326 _wrap_dist_value_get_cdist_89731aec75a00b3d(swig_type_327 arg1, swig_type_328 arg2);
-extern swig_type_329 _wrap_dist_value_tensor_cdist_89731aec75a00b3d(swig_type_330 arg1, swig_type_331 arg2);
-extern swig_type_332 _wrap_dist_value_variable_cdist_89731aec75a00b3d(swig_type_333 arg1);
-extern swig_type_334 _wrap_dist_value_create_text_cdist_89731aec75a00b3d(swig_type_335 arg1, swig_type_336 arg2, swig_voidp arg3);
-extern swig_type_337 _wrap_dist_value_wrap_object_cdist_89731aec75a00b3d(swig_type_338 arg1, swig_type_339 arg2, swig_voidp arg3);
-extern swig_type_340 _wrap_dist_value_create_composite_cdist_89731aec75a00b3d(swig_type_341 arg1, swig_intgo arg2, swig_type_342 arg3, swig_type_343 arg4, swig_voidp arg5);
-extern swig_type_344 _wrap_dist_value_text_cdist_89731aec75a00b3d(swig_type_345 arg1);
-extern swig_type_346 _wrap_dist_value_object_cdist_89731aec75a00b3d(swig_type_347 arg1);
-extern swig_type_348 _wrap_dist_value_from_dlpack_cdist_89731aec75a00b3d(swig_type_349 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_350 _wrap_dist_value_to_dlpack_cdist_89731aec75a00b3d(swig_type_351 arg1, uintptr_t arg2);
+extern swig_type_258 _wrap_dist_reduce_apply_cdist_89731aec75a00b3d(swig_type_259 arg1, swig_intgo arg2, swig_type_260 arg3, swig_type_261 arg4, swig_type_262 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_263 _wrap_dist_communication_options_describe_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_264 arg2, swig_type_265 arg3);
+extern swig_type_266 _wrap_dist_work_test_cdist_89731aec75a00b3d(swig_type_267 arg1, swig_voidp arg2);
+extern swig_type_268 _wrap_dist_work_wait_cdist_89731aec75a00b3d(swig_type_269 arg1, swig_type_270 arg2);
+extern swig_type_271 _wrap_dist_work_wait_any_cdist_89731aec75a00b3d(swig_type_272 arg1, swig_type_273 arg2, swig_type_274 arg3, swig_voidp arg4);
+extern swig_type_275 _wrap_dist_work_cancel_cdist_89731aec75a00b3d(swig_type_276 arg1);
+extern void _wrap_dist_work_destroy_cdist_89731aec75a00b3d(swig_type_277 arg1);
+extern swig_type_278 _wrap_dist_work_start_cdist_89731aec75a00b3d(swig_type_279 arg1);
+extern swig_type_280 _wrap_dist_work_ready_cdist_89731aec75a00b3d(swig_type_281 arg1, swig_type_282 arg2);
+extern swig_type_283 _wrap_dist_value_create_tensor_cdist_89731aec75a00b3d(swig_type_284 arg1, swig_type_285 arg2, swig_voidp arg3);
+extern swig_type_286 _wrap_dist_value_wrap_tensor_cdist_89731aec75a00b3d(swig_type_287 arg1, swig_type_288 arg2, swig_type_289 arg3, swig_voidp arg4);
+extern swig_type_290 _wrap_dist_value_create_per_replica_cdist_89731aec75a00b3d(swig_type_291 arg1, swig_type_292 arg2, swig_type_293 arg3, swig_voidp arg4);
+extern swig_type_294 _wrap_dist_value_create_mirrored_cdist_89731aec75a00b3d(swig_type_295 arg1, swig_type_296 arg2, swig_type_297 arg3, swig_voidp arg4);
+extern swig_type_298 _wrap_dist_value_create_list_cdist_89731aec75a00b3d(swig_type_299 arg1, swig_type_300 arg2, swig_type_301 arg3, swig_voidp arg4);
+extern swig_type_302 _wrap_dist_value_create_tuple_cdist_89731aec75a00b3d(swig_type_303 arg1, swig_type_304 arg2, swig_type_305 arg3, swig_voidp arg4);
+extern swig_type_306 _wrap_dist_value_create_dict_cdist_89731aec75a00b3d(swig_type_307 arg1, swig_type_308 arg2, swig_type_309 arg3, swig_type_310 arg4, swig_voidp arg5);
+extern swig_type_311 _wrap_dist_value_create_none_cdist_89731aec75a00b3d(swig_type_312 arg1, swig_voidp arg2);
+extern swig_type_313 _wrap_dist_value_create_variable_cdist_89731aec75a00b3d(swig_type_314 arg1, swig_voidp arg2);
+extern swig_type_315 _wrap_dist_values_from_function_cdist_89731aec75a00b3d(swig_type_316 arg1, swig_type_317 arg2, swig_voidp arg3);
+extern swig_type_318 _wrap_dist_value_retain_cdist_89731aec75a00b3d(swig_type_319 arg1);
+extern void _wrap_dist_value_release_cdist_89731aec75a00b3d(swig_type_320 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_89731aec75a00b3d(swig_type_321 arg1);
+extern swig_type_322 _wrap_dist_value_size_cdist_89731aec75a00b3d(swig_type_323 arg1);
+extern swig_type_324 _wrap_dist_value_item_cdist_89731aec75a00b3d(swig_type_325 arg1, swig_type_326 arg2);
+extern swig_type_327 _wrap_dist_value_key_cdist_89731aec75a00b3d(swig_type_328 arg1, swig_type_329 arg2);
+extern swig_type_330 _wrap_dist_value_get_cdist_89731aec75a00b3d(swig_type_331 arg1, swig_type_332 arg2);
+extern swig_type_333 _wrap_dist_value_tensor_cdist_89731aec75a00b3d(swig_type_334 arg1, swig_type_335 arg2);
+extern swig_type_336 _wrap_dist_value_variable_cdist_89731aec75a00b3d(swig_type_337 arg1);
+extern swig_type_338 _wrap_dist_value_create_text_cdist_89731aec75a00b3d(swig_type_339 arg1, swig_type_340 arg2, swig_voidp arg3);
+extern swig_type_341 _wrap_dist_value_wrap_object_cdist_89731aec75a00b3d(swig_type_342 arg1, swig_type_343 arg2, swig_voidp arg3);
+extern swig_type_344 _wrap_dist_value_create_composite_cdist_89731aec75a00b3d(swig_type_345 arg1, swig_intgo arg2, swig_type_346 arg3, swig_type_347 arg4, swig_voidp arg5);
+extern swig_type_348 _wrap_dist_value_text_cdist_89731aec75a00b3d(swig_type_349 arg1);
+extern swig_type_350 _wrap_dist_value_object_cdist_89731aec75a00b3d(swig_type_351 arg1);
+extern swig_type_352 _wrap_dist_value_from_dlpack_cdist_89731aec75a00b3d(swig_type_353 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_354 _wrap_dist_value_to_dlpack_cdist_89731aec75a00b3d(swig_type_355 arg1, uintptr_t arg2);
 extern void _wrap_dist_variable_options_aggregation_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_352 arg2);
-extern swig_type_353 _wrap_dist_variable_options_name_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_356 arg2);
+extern swig_type_357 _wrap_dist_variable_options_name_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_variable_options_synchronization_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_variable_options_trainable_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
@@ -1257,76 +1274,76 @@ extern void _wrap_dist_variable_options_partitions_set_cdist_89731aec75a00b3d(ui
 extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_variable_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_variable_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_354 arg2);
-extern swig_type_355 _wrap_dist_variable_create_cdist_89731aec75a00b3d(swig_type_356 arg1, swig_type_357 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_89731aec75a00b3d(swig_type_358 arg1);
-extern swig_type_359 _wrap_dist_variable_name_cdist_89731aec75a00b3d(swig_type_360 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_89731aec75a00b3d(swig_type_361 arg1);
-extern swig_type_362 _wrap_dist_variable_component_cdist_89731aec75a00b3d(swig_type_363 arg1, swig_intgo arg2, swig_type_364 arg3);
-extern swig_type_365 _wrap_dist_variable_read_cdist_89731aec75a00b3d(swig_type_366 arg1, swig_type_367 arg2, swig_voidp arg3);
-extern swig_type_368 _wrap_dist_variable_assign_cdist_89731aec75a00b3d(swig_type_369 arg1, swig_type_370 arg2, swig_intgo arg3, swig_type_371 arg4);
-extern swig_type_372 _wrap_dist_replica_read_cdist_89731aec75a00b3d(swig_type_373 arg1, swig_type_374 arg2, swig_voidp arg3);
-extern swig_type_375 _wrap_dist_replica_assign_cdist_89731aec75a00b3d(swig_type_376 arg1, swig_type_377 arg2, swig_intgo arg3, swig_type_378 arg4, uintptr_t arg5);
-extern swig_type_379 _wrap_dist_replica_variable_cdist_89731aec75a00b3d(swig_type_380 arg1, swig_type_381 arg2, swig_type_382 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_383 _wrap_dist_variable_class_cdist_89731aec75a00b3d(swig_type_384 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_89731aec75a00b3d(swig_type_385 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_89731aec75a00b3d(swig_type_386 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_89731aec75a00b3d(swig_type_387 arg1);
-extern swig_type_388 _wrap_dist_variable_copy_name_cdist_89731aec75a00b3d(swig_type_389 arg1, swig_intgo arg2);
-extern swig_type_390 _wrap_dist_variable_device_cdist_89731aec75a00b3d(swig_type_391 arg1, swig_type_392 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_393 _wrap_dist_variable_created_in_scope_cdist_89731aec75a00b3d(swig_type_394 arg1, swig_type_395 arg2, swig_voidp arg3);
-extern swig_type_396 _wrap_dist_variable_scatter_cdist_89731aec75a00b3d(swig_type_397 arg1, swig_type_398 arg2, swig_intgo arg3, swig_type_399 arg4);
-extern swig_type_400 _wrap_dist_replica_assign_value_cdist_89731aec75a00b3d(swig_type_401 arg1, swig_type_402 arg2, swig_intgo arg3, swig_type_403 arg4, uintptr_t arg5);
-extern swig_type_404 _wrap_dist_replica_scatter_cdist_89731aec75a00b3d(swig_type_405 arg1, swig_type_406 arg2, swig_intgo arg3, swig_type_407 arg4, uintptr_t arg5);
-extern swig_type_408 _wrap_dist_reduce_cdist_89731aec75a00b3d(swig_type_409 arg1, swig_intgo arg2, swig_type_410 arg3, swig_type_411 arg4, swig_type_412 arg5, swig_voidp arg6);
-extern swig_type_413 _wrap_dist_reduce_to_cdist_89731aec75a00b3d(swig_type_414 arg1, swig_intgo arg2, swig_type_415 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_416 _wrap_dist_batch_reduce_to_cdist_89731aec75a00b3d(swig_type_417 arg1, swig_intgo arg2, swig_type_418 arg3, uintptr_t arg4, swig_type_419 arg5, uintptr_t arg6, swig_type_420 arg7);
-extern swig_type_421 _wrap_dist_gather_cdist_89731aec75a00b3d(swig_type_422 arg1, swig_type_423 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_424 _wrap_dist_update_cdist_89731aec75a00b3d(swig_type_425 arg1, swig_type_426 arg2, swig_type_427 arg3, swig_type_428 arg4);
+extern void _wrap_dist_variable_options_set_initial_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_358 arg2);
+extern swig_type_359 _wrap_dist_variable_create_cdist_89731aec75a00b3d(swig_type_360 arg1, swig_type_361 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_89731aec75a00b3d(swig_type_362 arg1);
+extern swig_type_363 _wrap_dist_variable_name_cdist_89731aec75a00b3d(swig_type_364 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_89731aec75a00b3d(swig_type_365 arg1);
+extern swig_type_366 _wrap_dist_variable_component_cdist_89731aec75a00b3d(swig_type_367 arg1, swig_intgo arg2, swig_type_368 arg3);
+extern swig_type_369 _wrap_dist_variable_read_cdist_89731aec75a00b3d(swig_type_370 arg1, swig_type_371 arg2, swig_voidp arg3);
+extern swig_type_372 _wrap_dist_variable_assign_cdist_89731aec75a00b3d(swig_type_373 arg1, swig_type_374 arg2, swig_intgo arg3, swig_type_375 arg4);
+extern swig_type_376 _wrap_dist_replica_read_cdist_89731aec75a00b3d(swig_type_377 arg1, swig_type_378 arg2, swig_voidp arg3);
+extern swig_type_379 _wrap_dist_replica_assign_cdist_89731aec75a00b3d(swig_type_380 arg1, swig_type_381 arg2, swig_intgo arg3, swig_type_382 arg4, uintptr_t arg5);
+extern swig_type_383 _wrap_dist_replica_variable_cdist_89731aec75a00b3d(swig_type_384 arg1, swig_type_385 arg2, swig_type_386 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_387 _wrap_dist_variable_class_cdist_89731aec75a00b3d(swig_type_388 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_89731aec75a00b3d(swig_type_389 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_89731aec75a00b3d(swig_type_390 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_89731aec75a00b3d(swig_type_391 arg1);
+extern swig_type_392 _wrap_dist_variable_copy_name_cdist_89731aec75a00b3d(swig_type_393 arg1, swig_intgo arg2);
+extern swig_type_394 _wrap_dist_variable_device_cdist_89731aec75a00b3d(swig_type_395 arg1, swig_type_396 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_397 _wrap_dist_variable_created_in_scope_cdist_89731aec75a00b3d(swig_type_398 arg1, swig_type_399 arg2, swig_voidp arg3);
+extern swig_type_400 _wrap_dist_variable_scatter_cdist_89731aec75a00b3d(swig_type_401 arg1, swig_type_402 arg2, swig_intgo arg3, swig_type_403 arg4);
+extern swig_type_404 _wrap_dist_replica_assign_value_cdist_89731aec75a00b3d(swig_type_405 arg1, swig_type_406 arg2, swig_intgo arg3, swig_type_407 arg4, uintptr_t arg5);
+extern swig_type_408 _wrap_dist_replica_scatter_cdist_89731aec75a00b3d(swig_type_409 arg1, swig_type_410 arg2, swig_intgo arg3, swig_type_411 arg4, uintptr_t arg5);
+extern swig_type_412 _wrap_dist_reduce_cdist_89731aec75a00b3d(swig_type_413 arg1, swig_intgo arg2, swig_type_414 arg3, swig_type_415 arg4, swig_type_416 arg5, swig_voidp arg6);
+extern swig_type_417 _wrap_dist_reduce_to_cdist_89731aec75a00b3d(swig_type_418 arg1, swig_intgo arg2, swig_type_419 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_420 _wrap_dist_batch_reduce_to_cdist_89731aec75a00b3d(swig_type_421 arg1, swig_intgo arg2, swig_type_422 arg3, uintptr_t arg4, swig_type_423 arg5, uintptr_t arg6, swig_type_424 arg7);
+extern swig_type_425 _wrap_dist_gather_cdist_89731aec75a00b3d(swig_type_426 arg1, swig_type_427 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_428 _wrap_dist_update_cdist_89731aec75a00b3d(swig_type_429 arg1, swig_type_430 arg2, swig_type_431 arg3, swig_type_432 arg4);
 extern void _wrap_dist_update_options_ungrouped_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_update_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_update_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_429 _wrap_dist_replica_update_cdist_89731aec75a00b3d(swig_type_430 arg1, swig_type_431 arg2, swig_type_432 arg3, swig_type_433 arg4, swig_type_434 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_435 _wrap_dist_local_results_cdist_89731aec75a00b3d(swig_type_436 arg1, swig_type_437 arg2, swig_voidp arg3);
-extern swig_type_438 _wrap_dist_broadcast_to_cdist_89731aec75a00b3d(swig_type_439 arg1, swig_type_440 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_441 _wrap_dist_destination_device_cdist_89731aec75a00b3d(swig_type_442 arg1, uintptr_t arg2, swig_type_443 arg3, swig_type_444 arg4);
-extern swig_type_445 _wrap_dist_update_values_cdist_89731aec75a00b3d(swig_type_446 arg1, swig_type_447 arg2, swig_type_448 arg3, swig_type_449 arg4, swig_type_450 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_451 _wrap_dist_update_non_slot_cdist_89731aec75a00b3d(swig_type_452 arg1, swig_type_453 arg2, swig_type_454 arg3, swig_type_455 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_456 _wrap_dist_value_container_cdist_89731aec75a00b3d(swig_type_457 arg1);
-extern swig_type_458 _wrap_dist_cross_device_reduce_cdist_89731aec75a00b3d(swig_type_459 arg1, swig_intgo arg2, swig_type_460 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_461 _wrap_dist_cross_device_batch_reduce_cdist_89731aec75a00b3d(swig_type_462 arg1, swig_intgo arg2, swig_type_463 arg3, uintptr_t arg4, swig_type_464 arg5, swig_type_465 arg6);
-extern swig_type_466 _wrap_dist_cross_device_broadcast_cdist_89731aec75a00b3d(swig_type_467 arg1, swig_type_468 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_469 _wrap_dist_cross_device_gather_cdist_89731aec75a00b3d(swig_type_470 arg1, swig_type_471 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_472 _wrap_dist_reduce_op_from_aggregation_cdist_89731aec75a00b3d(swig_intgo arg1, swig_voidp arg2);
+extern swig_type_433 _wrap_dist_replica_update_cdist_89731aec75a00b3d(swig_type_434 arg1, swig_type_435 arg2, swig_type_436 arg3, swig_type_437 arg4, swig_type_438 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_439 _wrap_dist_local_results_cdist_89731aec75a00b3d(swig_type_440 arg1, swig_type_441 arg2, swig_voidp arg3);
+extern swig_type_442 _wrap_dist_broadcast_to_cdist_89731aec75a00b3d(swig_type_443 arg1, swig_type_444 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_445 _wrap_dist_destination_device_cdist_89731aec75a00b3d(swig_type_446 arg1, uintptr_t arg2, swig_type_447 arg3, swig_type_448 arg4);
+extern swig_type_449 _wrap_dist_update_values_cdist_89731aec75a00b3d(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_type_453 arg4, swig_type_454 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_455 _wrap_dist_update_non_slot_cdist_89731aec75a00b3d(swig_type_456 arg1, swig_type_457 arg2, swig_type_458 arg3, swig_type_459 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_460 _wrap_dist_value_container_cdist_89731aec75a00b3d(swig_type_461 arg1);
+extern swig_type_462 _wrap_dist_cross_device_reduce_cdist_89731aec75a00b3d(swig_type_463 arg1, swig_intgo arg2, swig_type_464 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_465 _wrap_dist_cross_device_batch_reduce_cdist_89731aec75a00b3d(swig_type_466 arg1, swig_intgo arg2, swig_type_467 arg3, uintptr_t arg4, swig_type_468 arg5, swig_type_469 arg6);
+extern swig_type_470 _wrap_dist_cross_device_broadcast_cdist_89731aec75a00b3d(swig_type_471 arg1, swig_type_472 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_473 _wrap_dist_cross_device_gather_cdist_89731aec75a00b3d(swig_type_474 arg1, swig_type_475 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_476 _wrap_dist_reduce_op_from_aggregation_cdist_89731aec75a00b3d(swig_intgo arg1, swig_voidp arg2);
 extern void _wrap_dist_cross_device_options_kind_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_num_packs_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_473 arg2);
-extern swig_type_474 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_475 arg2);
-extern swig_type_476 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_477 arg2);
+extern swig_type_478 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_479 arg2);
+extern swig_type_480 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_count_memory_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_cross_device_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_cross_device_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_477 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_478 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_479 _wrap_dist_cross_device_create_cdist_89731aec75a00b3d(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_89731aec75a00b3d(swig_type_480 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_cdist_89731aec75a00b3d(swig_type_481 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_89731aec75a00b3d(swig_type_482 arg1);
-extern swig_type_483 _wrap_dist_cross_device_device_cdist_89731aec75a00b3d(swig_type_484 arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_481 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_482 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_483 _wrap_dist_cross_device_create_cdist_89731aec75a00b3d(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_89731aec75a00b3d(swig_type_484 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_89731aec75a00b3d(swig_type_485 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_89731aec75a00b3d(swig_type_486 arg1);
+extern swig_type_487 _wrap_dist_cross_device_device_cdist_89731aec75a00b3d(swig_type_488 arg1);
 extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_485 arg2);
-extern swig_type_486 _wrap_dist_dataset_options_global_batch_size_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_489 arg2);
+extern swig_type_490 _wrap_dist_dataset_options_global_batch_size_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shuffle_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_prefetch_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_487 arg2);
-extern swig_type_488 _wrap_dist_dataset_options_seed_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_491 arg2);
+extern swig_type_492 _wrap_dist_dataset_options_seed_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shard_policy_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_num_workers_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
@@ -1349,9 +1366,9 @@ extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_89731ae
 extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_dataset_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_dataset_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_489 arg2, swig_type_490 arg3);
-extern swig_type_491 _wrap_dist_dataset_create_from_tensors_cdist_89731aec75a00b3d(swig_type_492 arg1, swig_type_493 arg2, swig_type_494 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_495 _wrap_dist_dataset_create_from_callback_cdist_89731aec75a00b3d(swig_type_496 arg1, swig_type_497 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_493 arg2, swig_type_494 arg3);
+extern swig_type_495 _wrap_dist_dataset_create_from_tensors_cdist_89731aec75a00b3d(swig_type_496 arg1, swig_type_497 arg2, swig_type_498 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_499 _wrap_dist_dataset_create_from_callback_cdist_89731aec75a00b3d(swig_type_500 arg1, swig_type_501 arg2, uintptr_t arg3, swig_voidp arg4);
 extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
@@ -1360,102 +1377,102 @@ extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_89731aec75a0
 extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_input_context_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_input_context_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_498 _wrap_dist_input_context_per_replica_batch_size_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_499 arg2, swig_voidp arg3);
-extern swig_type_500 _wrap_dist_dataset_create_from_function_cdist_89731aec75a00b3d(swig_type_501 arg1, swig_type_502 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_89731aec75a00b3d(swig_type_503 arg1);
-extern swig_type_504 _wrap_dist_iterator_create_cdist_89731aec75a00b3d(swig_type_505 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_506 arg2);
-extern swig_type_507 _wrap_dist_position_pass_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_508 arg2);
-extern swig_type_509 _wrap_dist_position_elements_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_510 arg2);
-extern swig_type_511 _wrap_dist_position_examples_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_512 arg2);
-extern swig_type_513 _wrap_dist_position_batches_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern swig_type_502 _wrap_dist_input_context_per_replica_batch_size_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_503 arg2, swig_voidp arg3);
+extern swig_type_504 _wrap_dist_dataset_create_from_function_cdist_89731aec75a00b3d(swig_type_505 arg1, swig_type_506 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_89731aec75a00b3d(swig_type_507 arg1);
+extern swig_type_508 _wrap_dist_iterator_create_cdist_89731aec75a00b3d(swig_type_509 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_510 arg2);
+extern swig_type_511 _wrap_dist_position_pass_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_512 arg2);
+extern swig_type_513 _wrap_dist_position_elements_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_514 arg2);
+extern swig_type_515 _wrap_dist_position_examples_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_516 arg2);
+extern swig_type_517 _wrap_dist_position_batches_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_position_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_position_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_514 _wrap_dist_iterator_position_cdist_89731aec75a00b3d(swig_type_515 arg1, uintptr_t arg2);
-extern swig_type_516 _wrap_dist_iterator_create_at_cdist_89731aec75a00b3d(swig_type_517 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_518 _wrap_dist_iterator_next_cdist_89731aec75a00b3d(swig_type_519 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_89731aec75a00b3d(swig_type_520 arg1);
-extern swig_type_521 _wrap_dist_dataset_create_from_files_cdist_89731aec75a00b3d(swig_type_522 arg1, swig_type_523 arg2, swig_type_524 arg3, swig_type_525 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_526 _wrap_dist_batch_sizes_for_worker_cdist_89731aec75a00b3d(swig_type_527 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_528 arg5, swig_type_529 arg6);
-extern swig_type_530 _wrap_dist_dataset_element_spec_cdist_89731aec75a00b3d(swig_type_531 arg1, swig_voidp arg2);
-extern swig_type_532 _wrap_dist_dataset_reduce_cdist_89731aec75a00b3d(swig_type_533 arg1, swig_type_534 arg2, swig_type_535 arg3, swig_voidp arg4);
-extern swig_type_536 _wrap_dist_dataset_check_shards_cdist_89731aec75a00b3d(swig_type_537 arg1, swig_type_538 arg2);
-extern swig_type_539 _wrap_dist_iterator_next_optional_cdist_89731aec75a00b3d(swig_type_540 arg1, swig_voidp arg2);
+extern swig_type_518 _wrap_dist_iterator_position_cdist_89731aec75a00b3d(swig_type_519 arg1, uintptr_t arg2);
+extern swig_type_520 _wrap_dist_iterator_create_at_cdist_89731aec75a00b3d(swig_type_521 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_522 _wrap_dist_iterator_next_cdist_89731aec75a00b3d(swig_type_523 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_89731aec75a00b3d(swig_type_524 arg1);
+extern swig_type_525 _wrap_dist_dataset_create_from_files_cdist_89731aec75a00b3d(swig_type_526 arg1, swig_type_527 arg2, swig_type_528 arg3, swig_type_529 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_530 _wrap_dist_batch_sizes_for_worker_cdist_89731aec75a00b3d(swig_type_531 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_532 arg5, swig_type_533 arg6);
+extern swig_type_534 _wrap_dist_dataset_element_spec_cdist_89731aec75a00b3d(swig_type_535 arg1, swig_voidp arg2);
+extern swig_type_536 _wrap_dist_dataset_reduce_cdist_89731aec75a00b3d(swig_type_537 arg1, swig_type_538 arg2, swig_type_539 arg3, swig_voidp arg4);
+extern swig_type_540 _wrap_dist_dataset_check_shards_cdist_89731aec75a00b3d(swig_type_541 arg1, swig_type_542 arg2);
+extern swig_type_543 _wrap_dist_iterator_next_optional_cdist_89731aec75a00b3d(swig_type_544 arg1, swig_voidp arg2);
 extern void _wrap_dist_drift_num_copies_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_drift_replica_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_replica_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_drift_expected_replica_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_541 arg2);
-extern swig_type_542 _wrap_dist_drift_element_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_545 arg2);
+extern swig_type_546 _wrap_dist_drift_element_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_drift_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_drift_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_543 _wrap_dist_variable_check_drift_cdist_89731aec75a00b3d(swig_type_544 arg1, swig_type_545 arg2, uintptr_t arg3);
-extern swig_type_546 _wrap_dist_metric_create_cdist_89731aec75a00b3d(swig_type_547 arg1, swig_intgo arg2, swig_type_548 arg3, swig_voidp arg4);
-extern swig_type_549 _wrap_dist_metric_update_cdist_89731aec75a00b3d(swig_type_550 arg1, swig_type_551 arg2, swig_type_552 arg3, swig_type_553 arg4, swig_type_554 arg5);
-extern swig_type_555 _wrap_dist_metric_result_cdist_89731aec75a00b3d(swig_type_556 arg1, swig_type_557 arg2, swig_voidp arg3);
-extern swig_type_558 _wrap_dist_metric_reset_cdist_89731aec75a00b3d(swig_type_559 arg1, swig_type_560 arg2);
-extern swig_intgo _wrap_dist_metric_kind_cdist_89731aec75a00b3d(swig_type_561 arg1);
-extern swig_type_562 _wrap_dist_metric_name_cdist_89731aec75a00b3d(swig_type_563 arg1);
-extern swig_type_564 _wrap_dist_metric_variable_cdist_89731aec75a00b3d(swig_type_565 arg1);
-extern void _wrap_dist_metric_destroy_cdist_89731aec75a00b3d(swig_type_566 arg1);
-extern swig_type_567 _wrap_dist_average_loss_cdist_89731aec75a00b3d(swig_type_568 arg1, swig_type_569 arg2, swig_type_570 arg3, swig_type_571 arg4, swig_type_572 arg5);
-extern swig_type_573 _wrap_dist_scale_regularization_loss_cdist_89731aec75a00b3d(swig_type_574 arg1, swig_type_575 arg2, swig_type_576 arg3);
-extern swig_type_577 _wrap_dist_scope_enter_cdist_89731aec75a00b3d(swig_type_578 arg1);
-extern swig_type_579 _wrap_dist_scope_exit_cdist_89731aec75a00b3d(swig_type_580 arg1);
-extern swig_type_581 _wrap_dist_set_strategy_cdist_89731aec75a00b3d(swig_type_582 arg1);
-extern swig_type_583 _wrap_dist_get_strategy_cdist_89731aec75a00b3d(void);
+extern swig_type_547 _wrap_dist_variable_check_drift_cdist_89731aec75a00b3d(swig_type_548 arg1, swig_type_549 arg2, uintptr_t arg3);
+extern swig_type_550 _wrap_dist_metric_create_cdist_89731aec75a00b3d(swig_type_551 arg1, swig_intgo arg2, swig_type_552 arg3, swig_voidp arg4);
+extern swig_type_553 _wrap_dist_metric_update_cdist_89731aec75a00b3d(swig_type_554 arg1, swig_type_555 arg2, swig_type_556 arg3, swig_type_557 arg4, swig_type_558 arg5);
+extern swig_type_559 _wrap_dist_metric_result_cdist_89731aec75a00b3d(swig_type_560 arg1, swig_type_561 arg2, swig_voidp arg3);
+extern swig_type_562 _wrap_dist_metric_reset_cdist_89731aec75a00b3d(swig_type_563 arg1, swig_type_564 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_89731aec75a00b3d(swig_type_565 arg1);
+extern swig_type_566 _wrap_dist_metric_name_cdist_89731aec75a00b3d(swig_type_567 arg1);
+extern swig_type_568 _wrap_dist_metric_variable_cdist_89731aec75a00b3d(swig_type_569 arg1);
+extern void _wrap_dist_metric_destroy_cdist_89731aec75a00b3d(swig_type_570 arg1);
+extern swig_type_571 _wrap_dist_average_loss_cdist_89731aec75a00b3d(swig_type_572 arg1, swig_type_573 arg2, swig_type_574 arg3, swig_type_575 arg4, swig_type_576 arg5);
+extern swig_type_577 _wrap_dist_scale_regularization_loss_cdist_89731aec75a00b3d(swig_type_578 arg1, swig_type_579 arg2, swig_type_580 arg3);
+extern swig_type_581 _wrap_dist_scope_enter_cdist_89731aec75a00b3d(swig_type_582 arg1);
+extern swig_type_583 _wrap_dist_scope_exit_cdist_89731aec75a00b3d(swig_type_584 arg1);
+extern swig_type_585 _wrap_dist_set_strategy_cdist_89731aec75a00b3d(swig_type_586 arg1);
+extern swig_type_587 _wrap_dist_get_strategy_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_dist_has_strategy_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_89731aec75a00b3d(void);
-extern swig_type_584 _wrap_dist_get_replica_cdist_89731aec75a00b3d(void);
-extern swig_type_585 _wrap_dist_colocate_enter_cdist_89731aec75a00b3d(swig_type_586 arg1, swig_type_587 arg2);
-extern swig_type_588 _wrap_dist_colocate_exit_cdist_89731aec75a00b3d(swig_type_589 arg1);
+extern swig_type_588 _wrap_dist_get_replica_cdist_89731aec75a00b3d(void);
+extern swig_type_589 _wrap_dist_colocate_enter_cdist_89731aec75a00b3d(swig_type_590 arg1, swig_type_591 arg2);
+extern swig_type_592 _wrap_dist_colocate_exit_cdist_89731aec75a00b3d(swig_type_593 arg1);
 extern void _wrap_dist_checkpoint_options_position_set_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_checkpoint_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_590 arg2, swig_type_591 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_592 arg2, swig_type_593 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_594 arg2, swig_type_595 arg3);
-extern swig_type_596 _wrap_dist_checkpoint_save_cdist_89731aec75a00b3d(swig_type_597 arg1, swig_type_598 arg2, swig_type_599 arg3, swig_type_600 arg4, uintptr_t arg5);
-extern swig_type_601 _wrap_dist_checkpoint_load_cdist_89731aec75a00b3d(swig_type_602 arg1, swig_type_603 arg2, swig_type_604 arg3, swig_type_605 arg4, uintptr_t arg5);
-extern swig_type_606 _wrap_dist_checkpoint_open_cdist_89731aec75a00b3d(swig_type_607 arg1, swig_type_608 arg2, swig_voidp arg3);
-extern swig_type_609 _wrap_dist_checkpoint_size_cdist_89731aec75a00b3d(swig_type_610 arg1);
-extern swig_type_611 _wrap_dist_checkpoint_name_cdist_89731aec75a00b3d(swig_type_612 arg1, swig_type_613 arg2);
-extern swig_type_614 _wrap_dist_checkpoint_spec_cdist_89731aec75a00b3d(swig_type_615 arg1, swig_type_616 arg2, swig_type_617 arg3);
-extern swig_type_618 _wrap_dist_checkpoint_read_cdist_89731aec75a00b3d(swig_type_619 arg1, swig_type_620 arg2, swig_voidp arg3);
-extern swig_type_621 _wrap_dist_checkpoint_num_metadata_cdist_89731aec75a00b3d(swig_type_622 arg1);
-extern swig_type_623 _wrap_dist_checkpoint_metadata_key_cdist_89731aec75a00b3d(swig_type_624 arg1, swig_type_625 arg2);
-extern swig_type_626 _wrap_dist_checkpoint_metadata_cdist_89731aec75a00b3d(swig_type_627 arg1, swig_type_628 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_89731aec75a00b3d(swig_type_629 arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_594 arg2, swig_type_595 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_596 arg2, swig_type_597 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_598 arg2, swig_type_599 arg3);
+extern swig_type_600 _wrap_dist_checkpoint_save_cdist_89731aec75a00b3d(swig_type_601 arg1, swig_type_602 arg2, swig_type_603 arg3, swig_type_604 arg4, uintptr_t arg5);
+extern swig_type_605 _wrap_dist_checkpoint_load_cdist_89731aec75a00b3d(swig_type_606 arg1, swig_type_607 arg2, swig_type_608 arg3, swig_type_609 arg4, uintptr_t arg5);
+extern swig_type_610 _wrap_dist_checkpoint_open_cdist_89731aec75a00b3d(swig_type_611 arg1, swig_type_612 arg2, swig_voidp arg3);
+extern swig_type_613 _wrap_dist_checkpoint_size_cdist_89731aec75a00b3d(swig_type_614 arg1);
+extern swig_type_615 _wrap_dist_checkpoint_name_cdist_89731aec75a00b3d(swig_type_616 arg1, swig_type_617 arg2);
+extern swig_type_618 _wrap_dist_checkpoint_spec_cdist_89731aec75a00b3d(swig_type_619 arg1, swig_type_620 arg2, swig_type_621 arg3);
+extern swig_type_622 _wrap_dist_checkpoint_read_cdist_89731aec75a00b3d(swig_type_623 arg1, swig_type_624 arg2, swig_voidp arg3);
+extern swig_type_625 _wrap_dist_checkpoint_num_metadata_cdist_89731aec75a00b3d(swig_type_626 arg1);
+extern swig_type_627 _wrap_dist_checkpoint_metadata_key_cdist_89731aec75a00b3d(swig_type_628 arg1, swig_type_629 arg2);
+extern swig_type_630 _wrap_dist_checkpoint_metadata_cdist_89731aec75a00b3d(swig_type_631 arg1, swig_type_632 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_89731aec75a00b3d(swig_type_633 arg1);
 extern uintptr_t _wrap_new_dist_topology_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_topology_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_630 _wrap_dist_topology_create_cdist_89731aec75a00b3d(swig_type_631 arg1, swig_type_632 arg2, swig_type_633 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_89731aec75a00b3d(swig_type_634 arg1);
-extern swig_type_635 _wrap_dist_device_assignment_build_cdist_89731aec75a00b3d(swig_type_636 arg1, swig_type_637 arg2, swig_type_638 arg3, swig_type_639 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_89731aec75a00b3d(swig_type_640 arg1);
-extern swig_type_641 _wrap_dist_topology_from_host_cdist_89731aec75a00b3d(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_89731aec75a00b3d(swig_type_642 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_89731aec75a00b3d(swig_type_643 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_89731aec75a00b3d(swig_type_644 arg1);
-extern swig_type_645 _wrap_dist_topology_num_missing_devices_cdist_89731aec75a00b3d(swig_type_646 arg1);
-extern swig_type_647 _wrap_dist_topology_task_at_cdist_89731aec75a00b3d(swig_type_648 arg1, swig_type_649 arg2, swig_voidp arg3);
-extern swig_type_650 _wrap_dist_topology_device_at_cdist_89731aec75a00b3d(swig_type_651 arg1, swig_type_652 arg2, swig_voidp arg3);
-extern swig_type_653 _wrap_dist_topology_cpu_at_cdist_89731aec75a00b3d(swig_type_654 arg1, swig_type_655 arg2, swig_voidp arg3);
-extern swig_type_656 _wrap_dist_topology_device_name_at_cdist_89731aec75a00b3d(swig_type_657 arg1, swig_type_658 arg2, swig_type_659 arg3, swig_type_660 arg4, swig_type_661 arg5);
-extern swig_type_662 _wrap_dist_topology_host_name_at_cdist_89731aec75a00b3d(swig_type_663 arg1, swig_type_664 arg2, swig_type_665 arg3, swig_type_666 arg4, swig_type_667 arg5);
-extern swig_type_668 _wrap_dist_device_assignment_create_cdist_89731aec75a00b3d(swig_type_669 arg1, swig_type_670 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_671 arg5, swig_voidp arg6);
-extern swig_type_672 _wrap_dist_device_assignment_create_single_cdist_89731aec75a00b3d(swig_type_673 arg1, swig_voidp arg2);
-extern swig_type_674 _wrap_dist_device_assignment_topology_cdist_89731aec75a00b3d(swig_type_675 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_89731aec75a00b3d(swig_type_676 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_89731aec75a00b3d(swig_type_677 arg1);
-extern swig_type_678 _wrap_dist_device_assignment_device_cdist_89731aec75a00b3d(swig_type_679 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_680 _wrap_dist_device_assignment_device_name_cdist_89731aec75a00b3d(swig_type_681 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_682 arg4, swig_type_683 arg5, swig_type_684 arg6);
-extern swig_type_685 _wrap_dist_device_assignment_host_name_cdist_89731aec75a00b3d(swig_type_686 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_687 arg4, swig_type_688 arg5, swig_type_689 arg6);
+extern swig_type_634 _wrap_dist_topology_create_cdist_89731aec75a00b3d(swig_type_635 arg1, swig_type_636 arg2, swig_type_637 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_89731aec75a00b3d(swig_type_638 arg1);
+extern swig_type_639 _wrap_dist_device_assignment_build_cdist_89731aec75a00b3d(swig_type_640 arg1, swig_type_641 arg2, swig_type_642 arg3, swig_type_643 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_89731aec75a00b3d(swig_type_644 arg1);
+extern swig_type_645 _wrap_dist_topology_from_host_cdist_89731aec75a00b3d(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_89731aec75a00b3d(swig_type_646 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_89731aec75a00b3d(swig_type_647 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_89731aec75a00b3d(swig_type_648 arg1);
+extern swig_type_649 _wrap_dist_topology_num_missing_devices_cdist_89731aec75a00b3d(swig_type_650 arg1);
+extern swig_type_651 _wrap_dist_topology_task_at_cdist_89731aec75a00b3d(swig_type_652 arg1, swig_type_653 arg2, swig_voidp arg3);
+extern swig_type_654 _wrap_dist_topology_device_at_cdist_89731aec75a00b3d(swig_type_655 arg1, swig_type_656 arg2, swig_voidp arg3);
+extern swig_type_657 _wrap_dist_topology_cpu_at_cdist_89731aec75a00b3d(swig_type_658 arg1, swig_type_659 arg2, swig_voidp arg3);
+extern swig_type_660 _wrap_dist_topology_device_name_at_cdist_89731aec75a00b3d(swig_type_661 arg1, swig_type_662 arg2, swig_type_663 arg3, swig_type_664 arg4, swig_type_665 arg5);
+extern swig_type_666 _wrap_dist_topology_host_name_at_cdist_89731aec75a00b3d(swig_type_667 arg1, swig_type_668 arg2, swig_type_669 arg3, swig_type_670 arg4, swig_type_671 arg5);
+extern swig_type_672 _wrap_dist_device_assignment_create_cdist_89731aec75a00b3d(swig_type_673 arg1, swig_type_674 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_675 arg5, swig_voidp arg6);
+extern swig_type_676 _wrap_dist_device_assignment_create_single_cdist_89731aec75a00b3d(swig_type_677 arg1, swig_voidp arg2);
+extern swig_type_678 _wrap_dist_device_assignment_topology_cdist_89731aec75a00b3d(swig_type_679 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_89731aec75a00b3d(swig_type_680 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_89731aec75a00b3d(swig_type_681 arg1);
+extern swig_type_682 _wrap_dist_device_assignment_device_cdist_89731aec75a00b3d(swig_type_683 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_684 _wrap_dist_device_assignment_device_name_cdist_89731aec75a00b3d(swig_type_685 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_686 arg4, swig_type_687 arg5, swig_type_688 arg6);
+extern swig_type_689 _wrap_dist_device_assignment_host_name_cdist_89731aec75a00b3d(swig_type_690 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_691 arg4, swig_type_692 arg5, swig_type_693 arg6);
 extern void _wrap_dist_partition_kind_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
@@ -1468,91 +1485,91 @@ extern void _wrap_dist_partition_spmd_set_cdist_89731aec75a00b3d(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_partition_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_690 arg2, swig_type_691 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_692 arg2, swig_type_693 arg3);
-extern swig_type_694 _wrap_dist_partition_check_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_694 arg2, swig_type_695 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_696 arg2, swig_type_697 arg3);
+extern swig_type_698 _wrap_dist_partition_check_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_split_options_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_695 _wrap_dist_assign_to_logical_device_cdist_89731aec75a00b3d(swig_type_696 arg1, swig_type_697 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_698 _wrap_dist_replicate_to_logical_devices_cdist_89731aec75a00b3d(swig_type_699 arg1, swig_type_700 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_89731aec75a00b3d(swig_type_701 arg1);
-extern swig_type_702 _wrap_dist_strategy_device_assignment_cdist_89731aec75a00b3d(swig_type_703 arg1);
-extern swig_type_704 _wrap_dist_value_partition_cdist_89731aec75a00b3d(swig_type_705 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_706 arg2);
-extern swig_type_707 _wrap_dist_devices_options_timeout_ns_get_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_708 arg2);
-extern swig_type_709 _wrap_dist_devices_options_cancel_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern swig_type_699 _wrap_dist_assign_to_logical_device_cdist_89731aec75a00b3d(swig_type_700 arg1, swig_type_701 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_702 _wrap_dist_replicate_to_logical_devices_cdist_89731aec75a00b3d(swig_type_703 arg1, swig_type_704 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_89731aec75a00b3d(swig_type_705 arg1);
+extern swig_type_706 _wrap_dist_strategy_device_assignment_cdist_89731aec75a00b3d(swig_type_707 arg1);
+extern swig_type_708 _wrap_dist_value_partition_cdist_89731aec75a00b3d(swig_type_709 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_710 arg2);
+extern swig_type_711 _wrap_dist_devices_options_timeout_ns_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_712 arg2);
+extern swig_type_713 _wrap_dist_devices_options_cancel_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_devices_options_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_710 _wrap_dist_run_on_devices_cdist_89731aec75a00b3d(swig_type_711 arg1, swig_type_712 arg2, swig_type_713 arg3, swig_type_714 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_89731aec75a00b3d(swig_type_715 arg1);
-extern swig_type_716 _wrap_dist_device_axis_cdist_89731aec75a00b3d(swig_type_717 arg1, swig_type_718 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_719 _wrap_dist_device_axis_group_cdist_89731aec75a00b3d(swig_type_720 arg1, swig_type_721 arg2, swig_voidp arg3);
+extern swig_type_714 _wrap_dist_run_on_devices_cdist_89731aec75a00b3d(swig_type_715 arg1, swig_type_716 arg2, swig_type_717 arg3, swig_type_718 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_89731aec75a00b3d(swig_type_719 arg1);
+extern swig_type_720 _wrap_dist_device_axis_cdist_89731aec75a00b3d(swig_type_721 arg1, swig_type_722 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_723 _wrap_dist_device_axis_group_cdist_89731aec75a00b3d(swig_type_724 arg1, swig_type_725 arg2, swig_voidp arg3);
 extern void _wrap_dist_halo_ndim_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_halo_ndim_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_halo_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_halo_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_722 arg2, swig_type_723 arg3);
-extern void _wrap_dist_halo_set_low_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_724 arg2, swig_type_725 arg3);
-extern void _wrap_dist_halo_set_high_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_726 arg2, swig_type_727 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_728 arg2, swig_type_729 arg3);
-extern swig_type_730 _wrap_dist_halo_exchange_cdist_89731aec75a00b3d(swig_type_731 arg1, swig_type_732 arg2, uintptr_t arg3, swig_type_733 arg4, uintptr_t arg5);
-extern swig_type_734 _wrap_dist_reshard_cdist_89731aec75a00b3d(swig_type_735 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_736 arg4, swig_type_737 arg5, uintptr_t arg6);
-extern swig_type_738 _wrap_dist_reshard_bytes_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_89731aec75a00b3d(swig_intgo arg1, swig_type_739 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_89731aec75a00b3d(swig_intgo arg1, swig_type_740 arg2);
-extern swig_type_741 _wrap_Text_text_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_742 _wrap_Text_explain_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_743 arg2);
-extern swig_type_744 _wrap_Text_explain_dataset_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_745 arg2);
-extern swig_type_746 _wrap_Text_explain_topology_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_747 arg2);
-extern swig_type_748 _wrap_Text_describe_value_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_749 arg2);
-extern swig_type_750 _wrap_Text_describe_variable_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_751 arg2);
-extern swig_type_752 _wrap_Text_write_trace_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_753 arg2);
-extern swig_type_754 _wrap_Text_write_metrics_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_755 arg2, swig_type_756 arg3);
+extern void _wrap_dist_halo_set_parts_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_726 arg2, swig_type_727 arg3);
+extern void _wrap_dist_halo_set_low_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_728 arg2, swig_type_729 arg3);
+extern void _wrap_dist_halo_set_high_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_730 arg2, swig_type_731 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_732 arg2, swig_type_733 arg3);
+extern swig_type_734 _wrap_dist_halo_exchange_cdist_89731aec75a00b3d(swig_type_735 arg1, swig_type_736 arg2, uintptr_t arg3, swig_type_737 arg4, uintptr_t arg5);
+extern swig_type_738 _wrap_dist_reshard_cdist_89731aec75a00b3d(swig_type_739 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_740 arg4, swig_type_741 arg5, uintptr_t arg6);
+extern swig_type_742 _wrap_dist_reshard_bytes_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_89731aec75a00b3d(swig_intgo arg1, swig_type_743 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_89731aec75a00b3d(swig_intgo arg1, swig_type_744 arg2);
+extern swig_type_745 _wrap_Text_text_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern swig_type_746 _wrap_Text_explain_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_747 arg2);
+extern swig_type_748 _wrap_Text_explain_dataset_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_749 arg2);
+extern swig_type_750 _wrap_Text_explain_topology_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_751 arg2);
+extern swig_type_752 _wrap_Text_describe_value_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_753 arg2);
+extern swig_type_754 _wrap_Text_describe_variable_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_755 arg2);
+extern swig_type_756 _wrap_Text_write_trace_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_757 arg2);
+extern swig_type_758 _wrap_Text_write_metrics_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_759 arg2, swig_type_760 arg3);
 extern uintptr_t _wrap_new_Text_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_Text_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_757 _wrap_Stragglers_read_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_758 arg2);
-extern swig_type_759 _wrap_Stragglers_size_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_760 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_761 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_762 arg2);
-extern swig_type_763 _wrap_Stragglers_rounds_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_764 arg2);
-extern swig_type_765 _wrap_Stragglers_times_last_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_766 arg2);
-extern swig_type_767 _wrap_Stragglers_mean_late_ns_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_768 arg2);
-extern swig_type_769 _wrap_Stragglers_max_late_ns_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_770 arg2);
-extern swig_type_771 _wrap_Stragglers_tag_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_772 arg2);
+extern swig_type_761 _wrap_Stragglers_read_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_762 arg2);
+extern swig_type_763 _wrap_Stragglers_size_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_764 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_765 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_766 arg2);
+extern swig_type_767 _wrap_Stragglers_rounds_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_768 arg2);
+extern swig_type_769 _wrap_Stragglers_times_last_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_770 arg2);
+extern swig_type_771 _wrap_Stragglers_mean_late_ns_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_772 arg2);
+extern swig_type_773 _wrap_Stragglers_max_late_ns_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_774 arg2);
+extern swig_type_775 _wrap_Stragglers_tag_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_776 arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_Stragglers_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_773 _wrap_Numbers_size_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_774 _wrap_Numbers_at_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_775 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_776 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_777 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_778 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_779 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_780 arg2);
-extern swig_type_781 _wrap_Numbers_device_assignment_coordinates_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_782 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_783 _wrap_Numbers_device_assignment_lookup_replicas_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_784 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_777 _wrap_Numbers_size_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern swig_type_778 _wrap_Numbers_at_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_779 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_780 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_781 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_782 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_783 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_784 arg2);
+extern swig_type_785 _wrap_Numbers_device_assignment_coordinates_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_786 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_787 _wrap_Numbers_device_assignment_lookup_replicas_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_788 arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_785 _wrap_Numbers_partition_shard_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_786 _wrap_Numbers_value_shard_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_787 arg2, swig_intgo arg3, swig_type_788 arg4);
-extern swig_type_789 _wrap_Numbers_device_coordinates_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_790 arg2);
+extern swig_type_789 _wrap_Numbers_partition_shard_cdist_89731aec75a00b3d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_790 _wrap_Numbers_value_shard_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_791 arg2, swig_intgo arg3, swig_type_792 arg4);
+extern swig_type_793 _wrap_Numbers_device_coordinates_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_794 arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_Numbers_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_791 _wrap_topology_from_serialized_cdist_89731aec75a00b3d(swig_type_792 arg1, swig_type_793 arg2, swig_voidp arg3);
-extern swig_type_794 _wrap_split_to_logical_devices_cdist_89731aec75a00b3d(swig_type_795 arg1, swig_type_796 arg2, swig_type_797 arg3, swig_type_798 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_89731aec75a00b3d(swig_type_799 arg1, swig_type_800 arg2, swig_type_801 arg3);
-extern void _wrap_Destinations_add_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_802 arg2, swig_type_803 arg3, swig_type_804 arg4);
+extern swig_type_795 _wrap_topology_from_serialized_cdist_89731aec75a00b3d(swig_type_796 arg1, swig_type_797 arg2, swig_voidp arg3);
+extern swig_type_798 _wrap_split_to_logical_devices_cdist_89731aec75a00b3d(swig_type_799 arg1, swig_type_800 arg2, swig_type_801 arg3, swig_type_802 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_89731aec75a00b3d(swig_type_803 arg1, swig_type_804 arg2, swig_type_805 arg3);
+extern void _wrap_Destinations_add_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_806 arg2, swig_type_807 arg3, swig_type_808 arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_Destinations_cdist_89731aec75a00b3d(uintptr_t arg1);
-extern swig_type_805 _wrap_quick_all_reduce_cdist_89731aec75a00b3d(swig_type_806 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_807 arg4, swig_type_808 arg5, swig_type_809 arg6, swig_type_810 arg7);
-extern swig_type_811 _wrap_quick_broadcast_cdist_89731aec75a00b3d(swig_type_812 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_813 arg4, swig_type_814 arg5, swig_type_815 arg6, swig_type_816 arg7);
-extern swig_type_817 _wrap_run_until_cdist_89731aec75a00b3d(swig_type_818 arg1, swig_type_819 arg2, swig_type_820 arg3);
-extern swig_type_821 _wrap_quick_barrier_cdist_89731aec75a00b3d(swig_type_822 arg1, swig_type_823 arg2, swig_type_824 arg3);
+extern swig_type_809 _wrap_quick_all_reduce_cdist_89731aec75a00b3d(swig_type_810 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_811 arg4, swig_type_812 arg5, swig_type_813 arg6, swig_type_814 arg7);
+extern swig_type_815 _wrap_quick_broadcast_cdist_89731aec75a00b3d(swig_type_816 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_817 arg4, swig_type_818 arg5, swig_type_819 arg6, swig_type_820 arg7);
+extern swig_type_821 _wrap_run_until_cdist_89731aec75a00b3d(swig_type_822 arg1, swig_type_823 arg2, swig_type_824 arg3);
+extern swig_type_825 _wrap_quick_barrier_cdist_89731aec75a00b3d(swig_type_826 arg1, swig_type_827 arg2, swig_type_828 arg3);
 #undef intgo
 */
 import "C"
@@ -2039,6 +2056,13 @@ func _swig_getDIST_STRATEGY_MESH() (_swig_ret int) {
 }
 
 var DIST_STRATEGY_MESH int = _swig_getDIST_STRATEGY_MESH()
+func _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_89731aec75a00b3d())
+	return swig_r
+}
+
+var DIST_STRATEGY_MULTI_WORKER_MIRRORED int = _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED()
 func _swig_getDIST_THREADS_CALLER() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_89731aec75a00b3d())
@@ -3647,6 +3671,49 @@ func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_options) SetNetwork(arg2 Dist_network) {
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	C._wrap_dist_strategy_options_network_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetNetwork() (_swig_ret Dist_network) {
+	var swig_r Dist_network
+	_swig_i_0 := arg1
+	swig_r = (Dist_network)(SwigcptrDist_network(C._wrap_dist_strategy_options_network_get_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0))))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetReplicas_of_workers(arg2 []int32) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_replicas_of_workers_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetReplicas_of_workers() (_swig_ret []int32) {
+	var swig_r []int32
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_strategy_options_replicas_of_workers_get_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0))
+	swig_r = *(*[]int32)(unsafe.Pointer(&swig_r_p))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetNum_workers(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_num_workers_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetNum_workers() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_strategy_options_num_workers_get_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
 	C._wrap_dist_strategy_options_count_memory_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0))
@@ -3666,7 +3733,7 @@ func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -3676,7 +3743,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_type_92(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1)), C.swig_type_96(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -3690,7 +3757,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.swig_type_95(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), C.swig_type_99(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -3706,7 +3773,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -3738,6 +3805,12 @@ type Dist_strategy_options interface {
 	GetAsync_bytes() (_swig_ret int64)
 	SetCluster_resolver(arg2 int64)
 	GetCluster_resolver() (_swig_ret int64)
+	SetNetwork(arg2 Dist_network)
+	GetNetwork() (_swig_ret Dist_network)
+	SetReplicas_of_workers(arg2 []int32)
+	GetReplicas_of_workers() (_swig_ret []int32)
+	SetNum_workers(arg2 int64)
+	GetNum_workers() (_swig_ret int64)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)
@@ -3763,7 +3836,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_89731aec75a00b3d(C.swig_type_99(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_89731aec75a00b3d(C.swig_type_103(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3777,7 +3850,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_89731aec75a00b3d(C.swig_type_101(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_89731aec75a00b3d(C.swig_type_105(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3791,7 +3864,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_89731aec75a00b3d(C.swig_type_102(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_89731aec75a00b3d(C.swig_type_106(_swig_i_0)))
 	return swig_r
 }
 
@@ -3799,7 +3872,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_89731aec75a00b3d(C.swig_type_104(_swig_i_0), C.swig_type_105(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_89731aec75a00b3d(C.swig_type_108(_swig_i_0), C.swig_type_109(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3813,7 +3886,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_89731aec75a00b3d(C.swig_type_106(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_89731aec75a00b3d(C.swig_type_110(_swig_i_0)))
 	return swig_r
 }
 
@@ -3822,7 +3895,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_89731aec75a00b3d(C.swig_type_108(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_89731aec75a00b3d(C.swig_type_112(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -3843,7 +3916,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_89731aec75a00b3d(C.swig_type_110(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_89731aec75a00b3d(C.swig_type_114(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -3864,7 +3937,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_89731aec75a00b3d(*(*C.swig_type_112)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.swig_type_114(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_89731aec75a00b3d(*(*C.swig_type_116)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), C.swig_type_118(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4046,6 +4119,45 @@ func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret i
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_properties) SetWorker(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_worker_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetWorker() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetNum_local_replicas(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_num_local_replicas_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetNum_local_replicas() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetFirst_replica(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_first_replica_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetFirst_replica() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func NewDist_strategy_properties() (_swig_ret Dist_strategy_properties) {
 	var swig_r Dist_strategy_properties
 	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_89731aec75a00b3d()))
@@ -4084,13 +4196,19 @@ type Dist_strategy_properties interface {
 	GetShould_save_summary() (_swig_ret int)
 	SetGlobal_batch_size(arg2 int)
 	GetGlobal_batch_size() (_swig_ret int)
+	SetWorker(arg2 int)
+	GetWorker() (_swig_ret int)
+	SetNum_local_replicas(arg2 int)
+	GetNum_local_replicas() (_swig_ret int)
+	SetFirst_replica(arg2 int)
+	GetFirst_replica() (_swig_ret int)
 }
 
 func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_89731aec75a00b3d(C.swig_type_116(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_89731aec75a00b3d(C.swig_type_120(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4105,7 +4223,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_89731aec75a00b3d(C.swig_type_118(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_89731aec75a00b3d(C.swig_type_122(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4128,7 +4246,7 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
@@ -4167,7 +4285,7 @@ func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret i
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
@@ -4206,7 +4324,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_89731aec75a00b3d(C.swig_type_124(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_89731aec75a00b3d(C.swig_type_128(_swig_i_0), C.swig_type_129(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4225,7 +4343,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_89731aec75a00b3d(C.swig_type_127(_swig_i_0), C.swig_type_128(_swig_i_1), C.swig_type_129(_swig_i_2), C.swig_type_130(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_89731aec75a00b3d(C.swig_type_131(_swig_i_0), C.swig_type_132(_swig_i_1), C.swig_type_133(_swig_i_2), C.swig_type_134(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4239,21 +4357,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_89731aec75a00b3d(C.swig_type_131(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_89731aec75a00b3d(C.swig_type_135(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_89731aec75a00b3d(C.swig_type_132(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_89731aec75a00b3d(C.swig_type_136(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_89731aec75a00b3d(C.swig_type_134(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_89731aec75a00b3d(C.swig_type_138(_swig_i_0)))
 	return swig_r
 }
 
@@ -4264,7 +4382,7 @@ func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_parallel_for_cdist_89731aec75a00b3d(C.swig_type_136(_swig_i_0), C.swig_type_137(_swig_i_1), C.swig_type_138(_swig_i_2), C.swig_type_139(_swig_i_3), C.swig_type_140(_swig_i_4))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_89731aec75a00b3d(C.swig_type_140(_swig_i_0), C.swig_type_141(_swig_i_1), C.swig_type_142(_swig_i_2), C.swig_type_143(_swig_i_3), C.swig_type_144(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4282,7 +4400,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_op
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_merge_call_cdist_89731aec75a00b3d(C.swig_type_142(_swig_i_0), C.swig_type_143(_swig_i_1), C.swig_type_144(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_merge_call_cdist_89731aec75a00b3d(C.swig_type_146(_swig_i_0), C.swig_type_147(_swig_i_1), C.swig_type_148(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4298,7 +4416,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_89731aec75a00b3d(C.swig_type_146(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_89731aec75a00b3d(C.swig_type_150(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4313,7 +4431,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_89731aec75a00b3d(C.swig_type_148(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_89731aec75a00b3d(C.swig_type_152(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4327,7 +4445,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_89731aec75a00b3d(C.swig_type_150(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_89731aec75a00b3d(C.swig_type_154(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4341,7 +4459,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_89731aec75a00b3d(C.swig_type_152(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_89731aec75a00b3d(C.swig_type_156(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4371,7 +4489,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_89731aec75a00b3d(C.swig_type_155(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_89731aec75a00b3d(C.swig_type_159(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4388,13 +4506,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_89731aec75a00b3d(C.swig_type_157(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_89731aec75a00b3d(C.swig_type_161(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_89731aec75a00b3d(C.swig_type_158(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_89731aec75a00b3d(C.swig_type_162(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -4422,7 +4540,7 @@ func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4441,7 +4559,7 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
@@ -4454,7 +4572,7 @@ func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
@@ -4467,7 +4585,7 @@ func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
@@ -4506,7 +4624,7 @@ func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -4532,7 +4650,7 @@ func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
@@ -4545,7 +4663,7 @@ func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
@@ -4570,7 +4688,7 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.swig_type_178(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4579,14 +4697,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.swig_type_177(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.swig_type_181(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4644,7 +4762,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_89731aec75a00b3d(C.swig_type_180(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_3)), C.swig_type_183(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_89731aec75a00b3d(C.swig_type_184(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_3)), C.swig_type_187(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4670,7 +4788,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_89731aec75a00b3d(C.swig_type_185(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_4)), C.swig_type_188(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_89731aec75a00b3d(C.swig_type_189(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_4)), C.swig_type_192(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4695,7 +4813,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_89731aec75a00b3d(C.swig_type_190(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_3)), C.swig_type_193(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_89731aec75a00b3d(C.swig_type_194(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_3)), C.swig_type_197(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4719,7 +4837,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_89731aec75a00b3d(C.swig_type_195(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_2)), C.swig_type_198(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_89731aec75a00b3d(C.swig_type_199(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_2)), C.swig_type_202(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4744,7 +4862,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_89731aec75a00b3d(C.swig_type_200(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_3)), C.swig_type_203(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_89731aec75a00b3d(C.swig_type_204(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_3)), C.swig_type_207(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4769,7 +4887,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_89731aec75a00b3d(C.swig_type_205(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_3)), C.swig_type_208(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_89731aec75a00b3d(C.swig_type_209(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_3)), C.swig_type_212(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4794,7 +4912,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_89731aec75a00b3d(C.swig_type_210(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_3)), C.swig_type_213(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_89731aec75a00b3d(C.swig_type_214(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_3)), C.swig_type_217(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4818,7 +4936,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_89731aec75a00b3d(C.swig_type_215(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)), C.swig_type_218(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_89731aec75a00b3d(C.swig_type_219(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)), C.swig_type_222(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4844,7 +4962,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_89731aec75a00b3d(C.swig_type_220(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_4)), C.swig_type_223(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_89731aec75a00b3d(C.swig_type_224(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_4)), C.swig_type_227(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4870,7 +4988,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_89731aec75a00b3d(C.swig_type_225(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_4)), C.swig_type_228(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_89731aec75a00b3d(C.swig_type_229(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_4)), C.swig_type_232(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4891,7 +5009,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_89731aec75a00b3d(C.swig_type_230(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_89731aec75a00b3d(C.swig_type_234(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4909,7 +5027,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_89731aec75a00b3d(C.swig_type_232(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_233(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_89731aec75a00b3d(C.swig_type_236(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_237(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4926,7 +5044,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_89731aec75a00b3d(C.swig_type_235(_swig_i_0), C.swig_type_236(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_89731aec75a00b3d(C.swig_type_239(_swig_i_0), C.swig_type_240(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4943,7 +5061,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_89731aec75a00b3d(C.swig_type_238(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), C.swig_type_240(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_89731aec75a00b3d(C.swig_type_242(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), C.swig_type_244(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4960,7 +5078,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_89731aec75a00b3d(C.swig_type_242(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_89731aec75a00b3d(C.swig_type_246(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4974,7 +5092,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_89731aec75a00b3d(C.swig_type_243(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_89731aec75a00b3d(C.swig_type_247(_swig_i_0)))
 	return swig_r
 }
 
@@ -4982,7 +5100,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_89731aec75a00b3d(C.swig_type_244(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_89731aec75a00b3d(C.swig_type_248(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -5011,7 +5129,7 @@ func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -5024,7 +5142,7 @@ func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
@@ -5164,7 +5282,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), C.swig_type_251(_swig_i_2), C.swig_type_252(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), C.swig_type_255(_swig_i_2), C.swig_type_256(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5173,7 +5291,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_253(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_257(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Want_norm() {
@@ -5214,7 +5332,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_89731aec75a00b3d(C.swig_type_255(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_3)), C.swig_type_258(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_89731aec75a00b3d(C.swig_type_259(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_3)), C.swig_type_262(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -5236,7 +5354,7 @@ func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 [
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_1)), C.swig_type_261(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_1)), C.swig_type_265(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5254,7 +5372,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_89731aec75a00b3d(C.swig_type_263(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_89731aec75a00b3d(C.swig_type_267(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5269,7 +5387,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_89731aec75a00b3d(C.swig_type_265(_swig_i_0), C.swig_type_266(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_89731aec75a00b3d(C.swig_type_269(_swig_i_0), C.swig_type_270(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5286,7 +5404,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_89731aec75a00b3d(*(*C.swig_type_268)(unsafe.Pointer(&_swig_i_0)), C.swig_type_269(_swig_i_1), C.swig_type_270(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_89731aec75a00b3d(*(*C.swig_type_272)(unsafe.Pointer(&_swig_i_0)), C.swig_type_273(_swig_i_1), C.swig_type_274(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5303,7 +5421,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_89731aec75a00b3d(C.swig_type_272(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_89731aec75a00b3d(C.swig_type_276(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5316,13 +5434,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_89731aec75a00b3d(C.swig_type_273(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_89731aec75a00b3d(C.swig_type_277(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_89731aec75a00b3d(C.swig_type_275(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_89731aec75a00b3d(C.swig_type_279(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5337,7 +5455,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_89731aec75a00b3d(C.swig_type_277(_swig_i_0), C.swig_type_278(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_89731aec75a00b3d(C.swig_type_281(_swig_i_0), C.swig_type_282(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5353,7 +5471,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_89731aec75a00b3d(C.swig_type_280(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_89731aec75a00b3d(C.swig_type_284(_swig_i_0), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5373,7 +5491,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_89731aec75a00b3d(C.swig_type_283(_swig_i_0), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_1)), C.swig_type_285(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_89731aec75a00b3d(C.swig_type_287(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)), C.swig_type_289(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5393,7 +5511,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_89731aec75a00b3d(C.swig_type_287(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)), C.swig_type_289(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_89731aec75a00b3d(C.swig_type_291(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), C.swig_type_293(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5413,7 +5531,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_89731aec75a00b3d(C.swig_type_291(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), C.swig_type_293(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_89731aec75a00b3d(C.swig_type_295(_swig_i_0), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_1)), C.swig_type_297(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5433,7 +5551,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_89731aec75a00b3d(C.swig_type_295(_swig_i_0), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_1)), C.swig_type_297(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_89731aec75a00b3d(C.swig_type_299(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C.swig_type_301(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5453,7 +5571,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_89731aec75a00b3d(C.swig_type_299(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C.swig_type_301(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_89731aec75a00b3d(C.swig_type_303(_swig_i_0), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_1)), C.swig_type_305(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5477,7 +5595,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_89731aec75a00b3d(C.swig_type_303(_swig_i_0), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_2)), C.swig_type_306(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_89731aec75a00b3d(C.swig_type_307(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_2)), C.swig_type_310(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5498,7 +5616,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_89731aec75a00b3d(C.swig_type_308(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_89731aec75a00b3d(C.swig_type_312(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5513,7 +5631,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_89731aec75a00b3d(C.swig_type_310(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_89731aec75a00b3d(C.swig_type_314(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5529,7 +5647,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_89731aec75a00b3d(C.swig_type_312(_swig_i_0), C.swig_type_313(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_89731aec75a00b3d(C.swig_type_316(_swig_i_0), C.swig_type_317(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5543,26 +5661,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_89731aec75a00b3d(C.swig_type_315(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_89731aec75a00b3d(C.swig_type_319(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_89731aec75a00b3d(C.swig_type_316(_swig_i_0))
+	C._wrap_dist_value_release_cdist_89731aec75a00b3d(C.swig_type_320(_swig_i_0))
 }
 
 func Dist_value_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_cdist_89731aec75a00b3d(C.swig_type_317(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_89731aec75a00b3d(C.swig_type_321(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_89731aec75a00b3d(C.swig_type_319(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_89731aec75a00b3d(C.swig_type_323(_swig_i_0)))
 	return swig_r
 }
 
@@ -5570,7 +5688,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_89731aec75a00b3d(C.swig_type_321(_swig_i_0), C.swig_type_322(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_89731aec75a00b3d(C.swig_type_325(_swig_i_0), C.swig_type_326(_swig_i_1)))
 	return swig_r
 }
 
@@ -5578,7 +5696,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_89731aec75a00b3d(C.swig_type_324(_swig_i_0), C.swig_type_325(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_89731aec75a00b3d(C.swig_type_328(_swig_i_0), C.swig_type_329(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5589,7 +5707,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_89731aec75a00b3d(C.swig_type_327(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_89731aec75a00b3d(C.swig_type_331(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5600,7 +5718,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_89731aec75a00b3d(C.swig_type_330(_swig_i_0), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_89731aec75a00b3d(C.swig_type_334(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5617,7 +5735,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_89731aec75a00b3d(C.swig_type_333(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_89731aec75a00b3d(C.swig_type_337(_swig_i_0)))
 	return swig_r
 }
 
@@ -5626,7 +5744,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_89731aec75a00b3d(C.swig_type_335(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_89731aec75a00b3d(C.swig_type_339(_swig_i_0), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5645,7 +5763,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_89731aec75a00b3d(C.swig_type_338(_swig_i_0), C.swig_type_339(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_89731aec75a00b3d(C.swig_type_342(_swig_i_0), C.swig_type_343(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5663,7 +5781,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_89731aec75a00b3d(C.swig_type_341(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_2)), C.swig_type_343(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_89731aec75a00b3d(C.swig_type_345(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_2)), C.swig_type_347(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -5680,7 +5798,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_89731aec75a00b3d(C.swig_type_345(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_89731aec75a00b3d(C.swig_type_349(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5690,7 +5808,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_89731aec75a00b3d(C.swig_type_347(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_89731aec75a00b3d(C.swig_type_351(_swig_i_0)))
 	return swig_r
 }
 
@@ -5699,7 +5817,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_89731aec75a00b3d(C.swig_type_349(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_89731aec75a00b3d(C.swig_type_353(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5714,7 +5832,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_89731aec75a00b3d(C.swig_type_351(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_89731aec75a00b3d(C.swig_type_355(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5750,7 +5868,7 @@ func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5819,7 +5937,7 @@ func DeleteDist_variable_options(arg1 Dist_variable_options) {
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_354(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_358(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -5844,7 +5962,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_89731aec75a00b3d(C.swig_type_356(_swig_i_0), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_89731aec75a00b3d(C.swig_type_360(_swig_i_0), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5860,13 +5978,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_89731aec75a00b3d(C.swig_type_358(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_89731aec75a00b3d(C.swig_type_362(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_89731aec75a00b3d(C.swig_type_360(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_89731aec75a00b3d(C.swig_type_364(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5876,7 +5994,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_89731aec75a00b3d(C.swig_type_361(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_89731aec75a00b3d(C.swig_type_365(_swig_i_0)))
 	return swig_r
 }
 
@@ -5885,7 +6003,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_89731aec75a00b3d(C.swig_type_363(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_89731aec75a00b3d(C.swig_type_367(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -5904,7 +6022,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_89731aec75a00b3d(C.swig_type_366(_swig_i_0), C.swig_type_367(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_89731aec75a00b3d(C.swig_type_370(_swig_i_0), C.swig_type_371(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5921,7 +6039,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_89731aec75a00b3d(C.swig_type_369(_swig_i_0), C.swig_type_370(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_371(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_89731aec75a00b3d(C.swig_type_373(_swig_i_0), C.swig_type_374(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_375(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5937,7 +6055,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_89731aec75a00b3d(C.swig_type_373(_swig_i_0), C.swig_type_374(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_89731aec75a00b3d(C.swig_type_377(_swig_i_0), C.swig_type_378(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5955,7 +6073,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_89731aec75a00b3d(C.swig_type_376(_swig_i_0), C.swig_type_377(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_89731aec75a00b3d(C.swig_type_380(_swig_i_0), C.swig_type_381(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -5976,7 +6094,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_89731aec75a00b3d(C.swig_type_380(_swig_i_0), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_89731aec75a00b3d(C.swig_type_384(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5996,7 +6114,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_89731aec75a00b3d(C.swig_type_384(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_89731aec75a00b3d(C.swig_type_388(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6006,21 +6124,21 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_89731aec75a00b3d(C.swig_type_385(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_89731aec75a00b3d(C.swig_type_389(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_89731aec75a00b3d(C.swig_type_386(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_89731aec75a00b3d(C.swig_type_390(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_89731aec75a00b3d(C.swig_type_387(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_89731aec75a00b3d(C.swig_type_391(_swig_i_0)))
 	return swig_r
 }
 
@@ -6028,7 +6146,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_89731aec75a00b3d(C.swig_type_389(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_89731aec75a00b3d(C.swig_type_393(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6041,7 +6159,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_89731aec75a00b3d(C.swig_type_391(_swig_i_0), C.swig_type_392(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_89731aec75a00b3d(C.swig_type_395(_swig_i_0), C.swig_type_396(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -6062,7 +6180,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_89731aec75a00b3d(C.swig_type_394(_swig_i_0), C.swig_type_395(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_89731aec75a00b3d(C.swig_type_398(_swig_i_0), C.swig_type_399(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6079,7 +6197,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_89731aec75a00b3d(C.swig_type_397(_swig_i_0), C.swig_type_398(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_399(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_89731aec75a00b3d(C.swig_type_401(_swig_i_0), C.swig_type_402(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_403(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6097,7 +6215,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_89731aec75a00b3d(C.swig_type_401(_swig_i_0), C.swig_type_402(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_403(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_89731aec75a00b3d(C.swig_type_405(_swig_i_0), C.swig_type_406(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_407(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6115,7 +6233,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_89731aec75a00b3d(C.swig_type_405(_swig_i_0), C.swig_type_406(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_407(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_89731aec75a00b3d(C.swig_type_409(_swig_i_0), C.swig_type_410(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_411(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6134,7 +6252,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_89731aec75a00b3d(C.swig_type_409(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_410(_swig_i_2), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_3)), C.swig_type_412(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_89731aec75a00b3d(C.swig_type_413(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_414(_swig_i_2), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_3)), C.swig_type_416(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6156,7 +6274,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_89731aec75a00b3d(C.swig_type_414(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_415(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_89731aec75a00b3d(C.swig_type_418(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_419(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6176,7 +6294,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_89731aec75a00b3d(C.swig_type_417(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_419(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_89731aec75a00b3d(C.swig_type_421(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_423(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6199,7 +6317,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_89731aec75a00b3d(C.swig_type_422(_swig_i_0), C.swig_type_423(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_89731aec75a00b3d(C.swig_type_426(_swig_i_0), C.swig_type_427(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6216,7 +6334,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret erro
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_update_cdist_89731aec75a00b3d(C.swig_type_425(_swig_i_0), C.swig_type_426(_swig_i_1), C.swig_type_427(_swig_i_2), C.swig_type_428(_swig_i_3))
+	swig_r_p := C._wrap_dist_update_cdist_89731aec75a00b3d(C.swig_type_429(_swig_i_0), C.swig_type_430(_swig_i_1), C.swig_type_431(_swig_i_2), C.swig_type_432(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6276,7 +6394,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_89731aec75a00b3d(C.swig_type_430(_swig_i_0), C.swig_type_431(_swig_i_1), C.swig_type_432(_swig_i_2), C.swig_type_433(_swig_i_3), C.swig_type_434(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_89731aec75a00b3d(C.swig_type_434(_swig_i_0), C.swig_type_435(_swig_i_1), C.swig_type_436(_swig_i_2), C.swig_type_437(_swig_i_3), C.swig_type_438(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6292,7 +6410,7 @@ func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_local_results_cdist_89731aec75a00b3d(C.swig_type_436(_swig_i_0), C.swig_type_437(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_local_results_cdist_89731aec75a00b3d(C.swig_type_440(_swig_i_0), C.swig_type_441(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6309,7 +6427,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_89731aec75a00b3d(C.swig_type_439(_swig_i_0), C.swig_type_440(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_89731aec75a00b3d(C.swig_type_443(_swig_i_0), C.swig_type_444(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6326,7 +6444,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_89731aec75a00b3d(C.swig_type_442(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_2)), C.swig_type_444(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_89731aec75a00b3d(C.swig_type_446(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_2)), C.swig_type_448(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6349,7 +6467,7 @@ func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_values_cdist_89731aec75a00b3d(C.swig_type_446(_swig_i_0), C.swig_type_447(_swig_i_1), C.swig_type_448(_swig_i_2), C.swig_type_449(_swig_i_3), C.swig_type_450(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_values_cdist_89731aec75a00b3d(C.swig_type_450(_swig_i_0), C.swig_type_451(_swig_i_1), C.swig_type_452(_swig_i_2), C.swig_type_453(_swig_i_3), C.swig_type_454(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6368,7 +6486,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_89731aec75a00b3d(C.swig_type_452(_swig_i_0), C.swig_type_453(_swig_i_1), C.swig_type_454(_swig_i_2), C.swig_type_455(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_89731aec75a00b3d(C.swig_type_456(_swig_i_0), C.swig_type_457(_swig_i_1), C.swig_type_458(_swig_i_2), C.swig_type_459(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6382,7 +6500,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_89731aec75a00b3d(C.swig_type_457(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_89731aec75a00b3d(C.swig_type_461(_swig_i_0)))
 	return swig_r
 }
 
@@ -6393,7 +6511,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_89731aec75a00b3d(C.swig_type_459(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_460(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_89731aec75a00b3d(C.swig_type_463(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_464(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6412,7 +6530,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_89731aec75a00b3d(C.swig_type_462(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_464(_swig_i_4), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_89731aec75a00b3d(C.swig_type_466(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_468(_swig_i_4), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6435,7 +6553,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_89731aec75a00b3d(C.swig_type_467(_swig_i_0), C.swig_type_468(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_89731aec75a00b3d(C.swig_type_471(_swig_i_0), C.swig_type_472(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6452,7 +6570,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_89731aec75a00b3d(C.swig_type_470(_swig_i_0), C.swig_type_471(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_89731aec75a00b3d(C.swig_type_474(_swig_i_0), C.swig_type_475(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6516,7 +6634,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6535,7 +6653,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_475(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_479(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
@@ -6564,7 +6682,7 @@ func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_477(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_481(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -6572,7 +6690,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_478(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_482(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -6608,27 +6726,27 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_89731aec75a00b3d(C.swig_type_480(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_89731aec75a00b3d(C.swig_type_484(_swig_i_0))
 }
 
 func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_89731aec75a00b3d(C.swig_type_481(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_89731aec75a00b3d(C.swig_type_485(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_89731aec75a00b3d(C.swig_type_482(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_89731aec75a00b3d(C.swig_type_486(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_89731aec75a00b3d(C.swig_type_484(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_89731aec75a00b3d(C.swig_type_488(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6660,7 +6778,7 @@ func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_485(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_489(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
@@ -6699,7 +6817,7 @@ func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_487(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_491(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
@@ -6854,7 +6972,7 @@ func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_1)), C.swig_type_490(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_1)), C.swig_type_494(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6903,7 +7021,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_89731aec75a00b3d(C.swig_type_492(_swig_i_0), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_1)), C.swig_type_494(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_89731aec75a00b3d(C.swig_type_496(_swig_i_0), *(*C.swig_type_497)(unsafe.Pointer(&_swig_i_1)), C.swig_type_498(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6923,7 +7041,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_89731aec75a00b3d(C.swig_type_496(_swig_i_0), C.swig_type_497(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_89731aec75a00b3d(C.swig_type_500(_swig_i_0), C.swig_type_501(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7009,7 +7127,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_499(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_503(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7026,7 +7144,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_89731aec75a00b3d(C.swig_type_501(_swig_i_0), C.swig_type_502(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_89731aec75a00b3d(C.swig_type_505(_swig_i_0), C.swig_type_506(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7039,14 +7157,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_89731aec75a00b3d(C.swig_type_503(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_89731aec75a00b3d(C.swig_type_507(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_89731aec75a00b3d(C.swig_type_505(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_89731aec75a00b3d(C.swig_type_509(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7069,7 +7187,7 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_506(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_510(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
@@ -7082,7 +7200,7 @@ func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_508(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_512(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
@@ -7095,7 +7213,7 @@ func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_510(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_514(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
@@ -7108,7 +7226,7 @@ func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_512(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_516(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
@@ -7146,7 +7264,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_89731aec75a00b3d(C.swig_type_515(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_89731aec75a00b3d(C.swig_type_519(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7162,7 +7280,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_89731aec75a00b3d(C.swig_type_517(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_89731aec75a00b3d(C.swig_type_521(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7177,7 +7295,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_89731aec75a00b3d(C.swig_type_519(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_89731aec75a00b3d(C.swig_type_523(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7190,7 +7308,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_89731aec75a00b3d(C.swig_type_520(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_89731aec75a00b3d(C.swig_type_524(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -7204,7 +7322,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_89731aec75a00b3d(C.swig_type_522(_swig_i_0), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_1)), C.swig_type_524(_swig_i_2), C.swig_type_525(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_89731aec75a00b3d(C.swig_type_526(_swig_i_0), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_1)), C.swig_type_528(_swig_i_2), C.swig_type_529(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -7226,7 +7344,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_89731aec75a00b3d(C.swig_type_527(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_4)), C.swig_type_529(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_89731aec75a00b3d(C.swig_type_531(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_532)(unsafe.Pointer(&_swig_i_4)), C.swig_type_533(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -7244,7 +7362,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_89731aec75a00b3d(C.swig_type_531(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_89731aec75a00b3d(C.swig_type_535(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7261,7 +7379,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_89731aec75a00b3d(C.swig_type_533(_swig_i_0), C.swig_type_534(_swig_i_1), C.swig_type_535(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_89731aec75a00b3d(C.swig_type_537(_swig_i_0), C.swig_type_538(_swig_i_1), C.swig_type_539(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7276,7 +7394,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_89731aec75a00b3d(C.swig_type_537(_swig_i_0), C.swig_type_538(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_89731aec75a00b3d(C.swig_type_541(_swig_i_0), C.swig_type_542(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7291,7 +7409,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_89731aec75a00b3d(C.swig_type_540(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_89731aec75a00b3d(C.swig_type_544(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7353,7 +7471,7 @@ func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_541(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_545(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
@@ -7392,7 +7510,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_89731aec75a00b3d(C.swig_type_544(_swig_i_0), C.swig_type_545(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_89731aec75a00b3d(C.swig_type_548(_swig_i_0), C.swig_type_549(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7409,7 +7527,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_89731aec75a00b3d(C.swig_type_547(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_548)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_89731aec75a00b3d(C.swig_type_551(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_552)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7430,7 +7548,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_89731aec75a00b3d(C.swig_type_550(_swig_i_0), C.swig_type_551(_swig_i_1), *(*C.swig_type_552)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_553)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_554)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_89731aec75a00b3d(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1), *(*C.swig_type_556)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_557)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7455,7 +7573,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_89731aec75a00b3d(C.swig_type_556(_swig_i_0), C.swig_type_557(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_89731aec75a00b3d(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7470,7 +7588,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_89731aec75a00b3d(C.swig_type_559(_swig_i_0), C.swig_type_560(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_89731aec75a00b3d(C.swig_type_563(_swig_i_0), C.swig_type_564(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7484,14 +7602,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_cdist_89731aec75a00b3d(C.swig_type_561(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_89731aec75a00b3d(C.swig_type_565(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_89731aec75a00b3d(C.swig_type_563(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_89731aec75a00b3d(C.swig_type_567(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7501,13 +7619,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_89731aec75a00b3d(C.swig_type_565(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_89731aec75a00b3d(C.swig_type_569(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_89731aec75a00b3d(C.swig_type_566(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_89731aec75a00b3d(C.swig_type_570(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -7517,7 +7635,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_89731aec75a00b3d(C.swig_type_568(_swig_i_0), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_2)), C.swig_type_571(_swig_i_3), *(*C.swig_type_572)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_89731aec75a00b3d(C.swig_type_572(_swig_i_0), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_2)), C.swig_type_575(_swig_i_3), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7542,7 +7660,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_89731aec75a00b3d(C.swig_type_574(_swig_i_0), *(*C.swig_type_575)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_89731aec75a00b3d(C.swig_type_578(_swig_i_0), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_580)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7562,7 +7680,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_89731aec75a00b3d(C.swig_type_578(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_89731aec75a00b3d(C.swig_type_582(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7576,7 +7694,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_89731aec75a00b3d(C.swig_type_580(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_89731aec75a00b3d(C.swig_type_584(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7590,7 +7708,7 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_89731aec75a00b3d(C.swig_type_582(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_89731aec75a00b3d(C.swig_type_586(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7629,7 +7747,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_89731aec75a00b3d(C.swig_type_586(_swig_i_0), C.swig_type_587(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_89731aec75a00b3d(C.swig_type_590(_swig_i_0), C.swig_type_591(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7643,7 +7761,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_89731aec75a00b3d(C.swig_type_589(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_89731aec75a00b3d(C.swig_type_593(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7694,7 +7812,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_1)), C.swig_type_591(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_1)), C.swig_type_595(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7707,7 +7825,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_1)), C.swig_type_593(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_596)(unsafe.Pointer(&_swig_i_1)), C.swig_type_597(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7720,7 +7838,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_1)), C.swig_type_595(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_598)(unsafe.Pointer(&_swig_i_1)), C.swig_type_599(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7743,7 +7861,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_89731aec75a00b3d(C.swig_type_597(_swig_i_0), *(*C.swig_type_598)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_599)(unsafe.Pointer(&_swig_i_2)), C.swig_type_600(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_89731aec75a00b3d(C.swig_type_601(_swig_i_0), *(*C.swig_type_602)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_603)(unsafe.Pointer(&_swig_i_2)), C.swig_type_604(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7767,7 +7885,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_89731aec75a00b3d(C.swig_type_602(_swig_i_0), *(*C.swig_type_603)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_2)), C.swig_type_605(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_89731aec75a00b3d(C.swig_type_606(_swig_i_0), *(*C.swig_type_607)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_608)(unsafe.Pointer(&_swig_i_2)), C.swig_type_609(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7789,7 +7907,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_89731aec75a00b3d(C.swig_type_607(_swig_i_0), *(*C.swig_type_608)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_89731aec75a00b3d(C.swig_type_611(_swig_i_0), *(*C.swig_type_612)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7806,7 +7924,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_89731aec75a00b3d(C.swig_type_610(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_89731aec75a00b3d(C.swig_type_614(_swig_i_0)))
 	return swig_r
 }
 
@@ -7814,7 +7932,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_89731aec75a00b3d(C.swig_type_612(_swig_i_0), C.swig_type_613(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_89731aec75a00b3d(C.swig_type_616(_swig_i_0), C.swig_type_617(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7826,7 +7944,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_89731aec75a00b3d(C.swig_type_615(_swig_i_0), *(*C.swig_type_616)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_617)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_89731aec75a00b3d(C.swig_type_619(_swig_i_0), *(*C.swig_type_620)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_621)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7848,7 +7966,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_89731aec75a00b3d(C.swig_type_619(_swig_i_0), *(*C.swig_type_620)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_89731aec75a00b3d(C.swig_type_623(_swig_i_0), *(*C.swig_type_624)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7865,7 +7983,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_89731aec75a00b3d(C.swig_type_622(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_89731aec75a00b3d(C.swig_type_626(_swig_i_0)))
 	return swig_r
 }
 
@@ -7873,7 +7991,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_89731aec75a00b3d(C.swig_type_624(_swig_i_0), C.swig_type_625(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_89731aec75a00b3d(C.swig_type_628(_swig_i_0), C.swig_type_629(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7884,7 +8002,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_89731aec75a00b3d(C.swig_type_627(_swig_i_0), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_89731aec75a00b3d(C.swig_type_631(_swig_i_0), *(*C.swig_type_632)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7896,7 +8014,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_89731aec75a00b3d(C.swig_type_629(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_89731aec75a00b3d(C.swig_type_633(_swig_i_0))
 }
 
 type SwigcptrDist_topology_options uintptr
@@ -7933,7 +8051,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_89731aec75a00b3d(*(*C.swig_type_631)(unsafe.Pointer(&_swig_i_0)), C.swig_type_632(_swig_i_1), *(*C.swig_type_633)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_89731aec75a00b3d(*(*C.swig_type_635)(unsafe.Pointer(&_swig_i_0)), C.swig_type_636(_swig_i_1), *(*C.swig_type_637)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7952,7 +8070,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_89731aec75a00b3d(C.swig_type_634(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_89731aec75a00b3d(C.swig_type_638(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -7964,7 +8082,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_89731aec75a00b3d(C.swig_type_636(_swig_i_0), *(*C.swig_type_637)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_638)(unsafe.Pointer(&_swig_i_2)), C.swig_type_639(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_89731aec75a00b3d(C.swig_type_640(_swig_i_0), *(*C.swig_type_641)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_642)(unsafe.Pointer(&_swig_i_2)), C.swig_type_643(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7983,7 +8101,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_89731aec75a00b3d(C.swig_type_640(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_89731aec75a00b3d(C.swig_type_644(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -8004,28 +8122,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_89731aec75a00b3d(C.swig_type_642(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_89731aec75a00b3d(C.swig_type_646(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_89731aec75a00b3d(C.swig_type_643(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_89731aec75a00b3d(C.swig_type_647(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_89731aec75a00b3d(C.swig_type_644(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_89731aec75a00b3d(C.swig_type_648(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_89731aec75a00b3d(C.swig_type_646(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_89731aec75a00b3d(C.swig_type_650(_swig_i_0)))
 	return swig_r
 }
 
@@ -8034,7 +8152,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_89731aec75a00b3d(C.swig_type_648(_swig_i_0), *(*C.swig_type_649)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_89731aec75a00b3d(C.swig_type_652(_swig_i_0), *(*C.swig_type_653)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8053,7 +8171,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_89731aec75a00b3d(C.swig_type_651(_swig_i_0), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_89731aec75a00b3d(C.swig_type_655(_swig_i_0), *(*C.swig_type_656)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8072,7 +8190,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_89731aec75a00b3d(C.swig_type_654(_swig_i_0), *(*C.swig_type_655)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_89731aec75a00b3d(C.swig_type_658(_swig_i_0), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8093,7 +8211,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_89731aec75a00b3d(C.swig_type_657(_swig_i_0), *(*C.swig_type_658)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_660)(unsafe.Pointer(&_swig_i_3)), C.swig_type_661(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_89731aec75a00b3d(C.swig_type_661(_swig_i_0), *(*C.swig_type_662)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_663)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_664)(unsafe.Pointer(&_swig_i_3)), C.swig_type_665(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8120,7 +8238,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_89731aec75a00b3d(C.swig_type_663(_swig_i_0), *(*C.swig_type_664)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_665)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_666)(unsafe.Pointer(&_swig_i_3)), C.swig_type_667(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_89731aec75a00b3d(C.swig_type_667(_swig_i_0), *(*C.swig_type_668)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_669)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_670)(unsafe.Pointer(&_swig_i_3)), C.swig_type_671(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8148,7 +8266,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_89731aec75a00b3d(C.swig_type_669(_swig_i_0), *(*C.swig_type_670)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_671(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_89731aec75a00b3d(C.swig_type_673(_swig_i_0), *(*C.swig_type_674)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_675(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8166,7 +8284,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_89731aec75a00b3d(C.swig_type_673(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_89731aec75a00b3d(C.swig_type_677(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8180,21 +8298,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_89731aec75a00b3d(C.swig_type_675(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_89731aec75a00b3d(C.swig_type_679(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_89731aec75a00b3d(C.swig_type_676(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_89731aec75a00b3d(C.swig_type_680(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_89731aec75a00b3d(C.swig_type_677(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_89731aec75a00b3d(C.swig_type_681(_swig_i_0)))
 	return swig_r
 }
 
@@ -8204,7 +8322,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_89731aec75a00b3d(C.swig_type_679(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_89731aec75a00b3d(C.swig_type_683(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8223,7 +8341,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_89731aec75a00b3d(C.swig_type_681(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_682)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_683)(unsafe.Pointer(&_swig_i_4)), C.swig_type_684(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_89731aec75a00b3d(C.swig_type_685(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_686)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_687)(unsafe.Pointer(&_swig_i_4)), C.swig_type_688(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8248,7 +8366,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_89731aec75a00b3d(C.swig_type_686(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_687)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_688)(unsafe.Pointer(&_swig_i_4)), C.swig_type_689(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_89731aec75a00b3d(C.swig_type_690(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_691)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_692)(unsafe.Pointer(&_swig_i_4)), C.swig_type_693(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8354,7 +8472,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_690)(unsafe.Pointer(&_swig_i_1)), C.swig_type_691(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_694)(unsafe.Pointer(&_swig_i_1)), C.swig_type_695(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8364,7 +8482,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_692)(unsafe.Pointer(&_swig_i_1)), C.swig_type_693(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_696)(unsafe.Pointer(&_swig_i_1)), C.swig_type_697(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8447,7 +8565,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_89731aec75a00b3d(C.swig_type_696(_swig_i_0), C.swig_type_697(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_89731aec75a00b3d(C.swig_type_700(_swig_i_0), C.swig_type_701(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8463,7 +8581,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_89731aec75a00b3d(C.swig_type_699(_swig_i_0), C.swig_type_700(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_89731aec75a00b3d(C.swig_type_703(_swig_i_0), C.swig_type_704(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8477,14 +8595,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_89731aec75a00b3d(C.swig_type_701(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_89731aec75a00b3d(C.swig_type_705(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_89731aec75a00b3d(C.swig_type_703(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_89731aec75a00b3d(C.swig_type_707(_swig_i_0)))
 	return swig_r
 }
 
@@ -8492,7 +8610,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_89731aec75a00b3d(C.swig_type_705(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_89731aec75a00b3d(C.swig_type_709(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8515,7 +8633,7 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_706(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_710(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
@@ -8528,7 +8646,7 @@ func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_708(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_712(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
@@ -8573,7 +8691,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_89731aec75a00b3d(C.swig_type_711(_swig_i_0), C.swig_type_712(_swig_i_1), C.swig_type_713(_swig_i_2), C.swig_type_714(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_89731aec75a00b3d(C.swig_type_715(_swig_i_0), C.swig_type_716(_swig_i_1), C.swig_type_717(_swig_i_2), C.swig_type_718(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8587,7 +8705,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_89731aec75a00b3d(C.swig_type_715(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_89731aec75a00b3d(C.swig_type_719(_swig_i_0)))
 	return swig_r
 }
 
@@ -8597,7 +8715,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_89731aec75a00b3d(C.swig_type_717(_swig_i_0), *(*C.swig_type_718)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_89731aec75a00b3d(C.swig_type_721(_swig_i_0), *(*C.swig_type_722)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8616,7 +8734,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_89731aec75a00b3d(C.swig_type_720(_swig_i_0), *(*C.swig_type_721)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_89731aec75a00b3d(C.swig_type_724(_swig_i_0), *(*C.swig_type_725)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8667,7 +8785,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_722)(unsafe.Pointer(&_swig_i_1)), C.swig_type_723(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_726)(unsafe.Pointer(&_swig_i_1)), C.swig_type_727(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8677,7 +8795,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_724)(unsafe.Pointer(&_swig_i_1)), C.swig_type_725(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_728)(unsafe.Pointer(&_swig_i_1)), C.swig_type_729(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8687,7 +8805,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_726)(unsafe.Pointer(&_swig_i_1)), C.swig_type_727(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_730)(unsafe.Pointer(&_swig_i_1)), C.swig_type_731(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8697,7 +8815,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_728)(unsafe.Pointer(&_swig_i_1)), C.swig_type_729(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), *(*C.swig_type_732)(unsafe.Pointer(&_swig_i_1)), C.swig_type_733(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8721,7 +8839,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_89731aec75a00b3d(C.swig_type_731(_swig_i_0), *(*C.swig_type_732)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_89731aec75a00b3d(C.swig_type_735(_swig_i_0), *(*C.swig_type_736)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_737)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8746,7 +8864,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_89731aec75a00b3d(C.swig_type_735(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_736)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_737)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_89731aec75a00b3d(C.swig_type_739(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_740)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_741)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8785,7 +8903,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_89731aec75a00b3d(C.swig_intgo(_swig_i_0), *(*C.swig_type_739)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_89731aec75a00b3d(C.swig_intgo(_swig_i_0), *(*C.swig_type_743)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8796,7 +8914,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_89731aec75a00b3d(C.swig_intgo(_swig_i_0), *(*C.swig_type_740)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_89731aec75a00b3d(C.swig_intgo(_swig_i_0), *(*C.swig_type_744)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8826,7 +8944,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_743(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_747(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8841,7 +8959,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_745(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_749(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8856,7 +8974,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_747(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_751(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8871,7 +8989,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_749(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_753(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8886,7 +9004,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_751(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_755(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8901,7 +9019,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_753(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_757(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8917,7 +9035,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_755(_swig_i_1), *(*C.swig_type_756)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_759(_swig_i_1), *(*C.swig_type_760)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8968,7 +9086,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_758(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_762(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8990,7 +9108,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_760(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_764(_swig_i_1)))
 	return swig_r
 }
 
@@ -8998,7 +9116,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_761(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_765(_swig_i_1)))
 	return swig_r
 }
 
@@ -9006,7 +9124,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_762(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_766(_swig_i_1)))
 	return swig_r
 }
 
@@ -9014,7 +9132,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_764(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_768(_swig_i_1)))
 	return swig_r
 }
 
@@ -9022,7 +9140,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_766(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_770(_swig_i_1)))
 	return swig_r
 }
 
@@ -9030,7 +9148,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_768(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_772(_swig_i_1)))
 	return swig_r
 }
 
@@ -9038,7 +9156,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_770(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_774(_swig_i_1)))
 	return swig_r
 }
 
@@ -9046,7 +9164,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_772(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_776(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9099,38 +9217,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_775(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_779(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_776(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_780(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_777(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_781(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_778(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_782(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_779(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_783(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_780(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_784(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -9139,7 +9257,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_782(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_786(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9156,7 +9274,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_784(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_788(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9201,7 +9319,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_787(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_788)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_791(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_792)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9219,7 +9337,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_790(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_794(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9265,7 +9383,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_89731aec75a00b3d(*(*C.swig_type_792)(unsafe.Pointer(&_swig_i_0)), C.swig_type_793(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_89731aec75a00b3d(*(*C.swig_type_796)(unsafe.Pointer(&_swig_i_0)), C.swig_type_797(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9287,7 +9405,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_89731aec75a00b3d(C.swig_type_795(_swig_i_0), C.swig_type_796(_swig_i_1), *(*C.swig_type_797)(unsafe.Pointer(&_swig_i_2)), C.swig_type_798(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_89731aec75a00b3d(C.swig_type_799(_swig_i_0), C.swig_type_800(_swig_i_1), *(*C.swig_type_801)(unsafe.Pointer(&_swig_i_2)), C.swig_type_802(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9305,7 +9423,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_89731aec75a00b3d(C.swig_type_799(_swig_i_0), C.swig_type_800(_swig_i_1), *(*C.swig_type_801)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_89731aec75a00b3d(C.swig_type_803(_swig_i_0), C.swig_type_804(_swig_i_1), *(*C.swig_type_805)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -9325,7 +9443,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_802(_swig_i_1), C.swig_type_803(_swig_i_2), *(*C.swig_type_804)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_type_806(_swig_i_1), C.swig_type_807(_swig_i_2), *(*C.swig_type_808)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -9365,7 +9483,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_89731aec75a00b3d(C.swig_type_806(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_807)(unsafe.Pointer(&_swig_i_3)), C.swig_type_808(_swig_i_4), *(*C.swig_type_809)(unsafe.Pointer(&_swig_i_5)), C.swig_type_810(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_89731aec75a00b3d(C.swig_type_810(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_811)(unsafe.Pointer(&_swig_i_3)), C.swig_type_812(_swig_i_4), *(*C.swig_type_813)(unsafe.Pointer(&_swig_i_5)), C.swig_type_814(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9391,7 +9509,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_89731aec75a00b3d(C.swig_type_812(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_813)(unsafe.Pointer(&_swig_i_3)), C.swig_type_814(_swig_i_4), *(*C.swig_type_815)(unsafe.Pointer(&_swig_i_5)), C.swig_type_816(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_89731aec75a00b3d(C.swig_type_816(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_817)(unsafe.Pointer(&_swig_i_3)), C.swig_type_818(_swig_i_4), *(*C.swig_type_819)(unsafe.Pointer(&_swig_i_5)), C.swig_type_820(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9413,7 +9531,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_89731aec75a00b3d(C.swig_type_818(_swig_i_0), C.swig_type_819(_swig_i_1), C.swig_type_820(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_89731aec75a00b3d(C.swig_type_822(_swig_i_0), C.swig_type_823(_swig_i_1), C.swig_type_824(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9429,7 +9547,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_89731aec75a00b3d(C.swig_type_822(_swig_i_0), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_1)), C.swig_type_824(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_89731aec75a00b3d(C.swig_type_826(_swig_i_0), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_1)), C.swig_type_828(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9457,6 +9575,14 @@ type Dist_allocator interface {
 	Swigcptr() uintptr;
 }
 func (p SwigcptrDist_allocator) Swigcptr() uintptr {
+	return uintptr(p)
+}
+
+type SwigcptrDist_network uintptr
+type Dist_network interface {
+	Swigcptr() uintptr;
+}
+func (p SwigcptrDist_network) Swigcptr() uintptr {
 	return uintptr(p)
 }
 

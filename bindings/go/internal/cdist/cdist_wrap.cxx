@@ -2160,6 +2160,18 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_89731aec75a00b3d() {
 }
 
 
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_DIST_THREADS_CALLER_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
@@ -4200,6 +4212,81 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_89731aec75a00b3
 }
 
 
+void _wrap_dist_strategy_options_network_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, dist_network *_swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_network *arg2 = (dist_network *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = *(dist_network **)&_swig_go_1; 
+  
+  if (arg1) (arg1)->network = arg2;
+  
+}
+
+
+dist_network *_wrap_dist_strategy_options_network_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_network *result = 0 ;
+  dist_network *_swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_network *) ((arg1)->network);
+  *(dist_network **)&_swig_go_result = (dist_network *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_replicas_of_workers_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  
+  if (arg1) (arg1)->replicas_of_workers = (int32_t const *)arg2;
+  
+}
+
+
+_goslice_ _wrap_dist_strategy_options_replicas_of_workers_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t *result = 0 ;
+  _goslice_ _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t *) ((arg1)->replicas_of_workers);
+  *(int32_t **)&_swig_go_result = (int32_t *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_num_workers_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  size_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (size_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_workers = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_num_workers_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result =  ((arg1)->num_workers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 void _wrap_dist_strategy_options_count_memory_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
@@ -4811,6 +4898,81 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_89731aec75a00b3
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
   
   result = (int32_t) ((arg1)->global_batch_size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_worker_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->worker = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_worker_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->worker);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_local_replicas = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_local_replicas);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_first_replica_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->first_replica = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->first_replica);
   _swig_go_result = result; 
   return _swig_go_result;
 }

@@ -14,7 +14,9 @@ public enum StrategyKind {
     /** R replicas; every variable has one copy, which all of them read. */
     CENTRAL_STORAGE(3),
     /** As MIRRORED, of replicas made of logical devices: see {@link StrategyOptions#deviceAssignment}. */
-    MESH(4);
+    MESH(4),
+    /** As MIRRORED, with replicas in all workers of a cluster. */
+    MULTI_WORKER_MIRRORED(5);
 
     final int code;
 
@@ -29,6 +31,7 @@ public enum StrategyKind {
             case 2 -> DEFAULT;
             case 3 -> CENTRAL_STORAGE;
             case 4 -> MESH;
+            case 5 -> MULTI_WORKER_MIRRORED;
             default -> throw new DistException(Status.INTERNAL, "StrategyKind: libdist gave " + code);
         };
     }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// workers.h: how workers reach each other.
+#include "capi/workers.hpp"
+
+#include "capi/guard.hpp"
+#include "capi/options.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+void dist_network_options_init(dist_network_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_network_create(int32_t num_workers, const dist_network_options* options,
+                                dist_network** out_network) {
+  constexpr const char* kCall = "dist_network_create";
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_network, kCall, "out_network"));
+    dist_network_options given;
+    DIST_TRY(read_options(options, &given, "dist_network_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_network_options.reserved"));
+    Ref<InProcessNetwork> made;
+    DIST_TRY(InProcessNetwork::create(given.allocator, num_workers, given.credit_bytes, &made));
+    *out_network = wrap(made.take());
+    return kOk;
+  });
+}
+
+void dist_network_destroy(dist_network* network) {
+  if (network != nullptr && !unwrap(network)->memory().forked()) unwrap(network)->release();
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnreachableTransport: what a worker has where nothing leads to the others. It is made without waiting, as every
+// transport is; whoever then needs another worker is told at once that it cannot be reached.
+#pragma once
+
+#include "core/engine/transport.hpp"
+
+namespace dist {
+
+class UnreachableTransport final : public Transport {
+ public:
+  UnreachableTransport(int num_workers, int me) noexcept : num_workers_(num_workers), me_(me) {}
+
+  int num_workers() const noexcept override { return num_workers_; }
+  int me() const noexcept override { return me_; }
+  std::size_t credit() const noexcept override { return 0; }
+  void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+            Transfer& transfer) noexcept override {
+    receive(to, key, const_cast<std::byte*>(data), bytes, transfer);
+  }
+  void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+               Transfer& transfer) noexcept override {
+    transfer.begin({from, key, data, bytes});
+    transfer.finish(Transfer::End::kLost);
+  }
+  void cancel(Transfer&) noexcept override {}
+  void forget(uint32_t, uint32_t) noexcept override {}
+  void progress() noexcept override {}
+  bool reaches_others() const noexcept override { return false; }
+  bool lost(int worker) const noexcept override { return worker != me_; }
+  int num_connections() const noexcept override { return 0; }
+  void listen(TransportListener*) noexcept override {}
+  void close() noexcept override {}
+
+ private:
+  const int num_workers_;
+  const int me_;
+};
+
+}  // namespace dist

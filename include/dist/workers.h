@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * Many workers: strategies in which the replicas of several workers take part together.
+ *
+ * A worker is one task of a cluster (cluster.h), with a strategy of kind DIST_STRATEGY_MULTI_WORKER_MIRRORED. Chief comes
+ * before the workers, and their replicas are numbered through, worker by worker: dist_replica_id() and
+ * dist_replica_num_replicas() count those of all. Whoever is not part of the cluster has one worker alone.
+ *
+ * In one process, for tests and for trying things out, workers are strategies that share a network:
+ *
+ *     dist_network_create(2, NULL, &network);
+ *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+ *     options.cluster_resolver = resolver;      a resolver of worker 0; another one is of worker 1
+ *     options.network = network;
+ *     dist_strategy_create(&options, &strategy);     and the same for worker 1; each runs on a thread of its own
+ *
+ * Rules
+ *   - Creating a strategy waits for nobody. The first call that needs another worker waits for it, up to its deadline.
+ *   - All workers make the same calls in the same order: runs, what reduces, gathers, creates variables or reads one that is
+ *     synchronized on reading. What is said of replicas that disagree, leave, err, are late or are cancelled holds
+ *     for workers: everybody returns, and the report says which worker it was (dist_error_info.worker). Worker 0 writes the
+ *     report for all. Who does not hear from it decides alone, and says so.
+ *   - A worker that has made fewer calls than the others gets their report at its next one, and is in step again after it.
+ *   - Collectives have the bits of one process with all replicas, in the same order.
+ *   - A value has the components of its own worker's replicas, and a variable their copies. merge_call runs once on each
+ *     worker. ONLY_FIRST_REPLICA means the first one of each worker. Assignments from outside write to this worker's copies:
+ *     all workers assign the same.
+ *   - Not over several workers: groups of some replicas, asynchronous and planned collectives, reduce_apply, runs inside a
+ *     merge function, logical devices, functions of the host's own for cross-replica operations (UNIMPLEMENTED).
+ */
+#ifndef DIST_WORKERS_H
+#define DIST_WORKERS_H
+
+#include "strategy.h"
+
+#endif /* DIST_WORKERS_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_WORKERS_EXPERIMENTAL_H)
+#define DIST_WORKERS_EXPERIMENTAL_H
+
+#include "strategy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dist_network_options {
+  uint32_t struct_size;
+  int32_t reserved;         /* 0 */
+  int64_t credit_bytes;     /* how far a worker may run ahead of each other one; 0: 1 MiB; else 4 KiB or more */
+  dist_allocator allocator; /* all zero: malloc and free */
+} dist_network_options;
+#define DIST_NETWORK_OPTIONS_INIT               \
+  {                                             \
+    sizeof(dist_network_options), 0, 0, { 0, 0, 0 } \
+  }
+
+/** As dist_strategy_options_init(), of dist_network_options. */
+DIST_API void dist_network_options_init(dist_network_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Makes the network of `num_workers` workers that are strategies of this process. Each joins it once, when its strategy is
+ * created; it has left when that has ended, and nobody can take its place.
+ *
+ * Owns     *out_network is the caller's: dist_network_destroy(). Strategies hold it.
+ * Errors   INVALID_ARGUMENT    num_workers is not in 1 .. DIST_MAX_REPLICAS, out_network is NULL, an option is out of its
+ *                              range.
+ *          RESOURCE_EXHAUSTED  no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_network_create(int32_t num_workers,
+                                                        const dist_network_options *options,
+                                                        dist_network **out_network);
+
+/** Gives the network up; strategies that are in it keep it. */
+DIST_API void dist_network_destroy(dist_network *network);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_WORKERS_EXPERIMENTAL_H */
