@@ -104,7 +104,7 @@ dist_status dist_replica_enter(dist_strategy* strategy, int32_t replica_id, dist
     DIST_TRY(require(out_replica, "dist_replica_enter", "out_replica"));
     DIST_TRY(check_enter(unwrap(strategy)));
     Replica* replica = nullptr;
-    DIST_TRY(unwrap(strategy).pool().enter(LocalReplica{replica_id}, &replica));
+    DIST_TRY(unwrap(strategy).pool().enter(GlobalReplica{replica_id}, &replica));
     *out_replica = wrap(replica);
     return kOk;
   });

@@ -113,7 +113,7 @@ dist_status dist_strategy_device(const dist_strategy* strategy, int32_t replica_
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_strategy_device", "strategy"));
     DIST_TRY(require(out_name, "dist_strategy_device", "out_name"));
-    return Devices::name(unwrap(strategy).devices().workers(), replica_id, "replica_id", out_name);
+    return unwrap(strategy).device_of(GlobalReplica{replica_id}, out_name);
   });
 }
 

@@ -58,7 +58,7 @@ Status read_variable_options(const dist_variable_options* given, dist_variable_o
   return check_partitions(known->partitions);
 }
 
-VariableHome home_of(Strategy& strategy) noexcept { return {strategy.layout(), strategy.replicas().local()}; }
+VariableHome home_of(Strategy& strategy) noexcept { return {strategy.layout(), strategy.replicas()}; }
 
 // What every function that gives a new value of a variable does around its own part.
 template <class Make>
@@ -122,9 +122,11 @@ dist_status dist_variable_create(dist_strategy* strategy, const dist_tensor* ini
     DIST_TRY(read_variable_options(options, &given, &wanted));
     const HostInitial first(initial, given);
     DIST_TRY(first.check("dist_variable_create"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_among_workers(unwrap(strategy), "dist_variable_create"));
     Ref<Variable> variable;
-    DIST_TRY(create_variable(unwrap(strategy).memory(), home_of(unwrap(strategy)), wanted, first.value(),
-                             &variable));
+    DIST_TRY(create_variable(unwrap(strategy).cross_replica(), home_of(unwrap(strategy)), wanted,
+                             first.value(), &variable));
     *out_variable = wrap(variable.take());
     return kOk;
   });
@@ -215,7 +217,7 @@ dist_status dist_variable_component(const dist_variable* variable, int32_t repli
   return guard([&]() -> Status {
     DIST_TRY(require(variable, "dist_variable_component", "variable"));
     DIST_TRY(require(out_tensor, "dist_variable_component", "out_tensor"));
-    return unwrap(variable)->component(LocalReplica{replica_id}, "dist_variable_component", out_tensor);
+    return unwrap(variable)->component(GlobalReplica{replica_id}, "dist_variable_component", out_tensor);
   });
 }
 

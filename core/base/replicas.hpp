@@ -36,6 +36,13 @@ class ReplicaCount {
   constexpr GlobalReplica global_of(LocalReplica replica) const noexcept {
     return GlobalReplica{number(first_) + static_cast<int32_t>(replica)};
   }
+  // kNoLocalReplica: it is none of this process.
+  constexpr LocalReplica local_of(GlobalReplica replica) const noexcept {
+    const int64_t local = int64_t{number(replica)} - number(first_);
+    return local >= 0 && local < local_ ? LocalReplica{static_cast<int32_t>(local)} : kNoLocalReplica;
+  }
+  // For messages: "0 to 3".
+  constexpr GlobalReplica last() const noexcept { return global_of(LocalReplica{local_ - 1}); }
 
  private:
   int32_t local_;
@@ -65,14 +72,14 @@ struct MemberName {
 
 // The names of a pool's members, by their rank among all of them.
 struct Naming {
-  GlobalReplica first{0};            // rank 0, where the members are replicas
+  GlobalReplica first{0};            // rank 0; where the members are workers, the number of its worker
   GlobalReplica whole = kNoReplica;  // whose logical devices the members are; kNoReplica: they are replicas
   bool workers = false;              // the members are workers
   int32_t home = -1;                 // the worker that the members are of; -1: there is one alone
 
   constexpr bool devices() const noexcept { return whole != kNoReplica; }
   constexpr MemberName name(int rank) const noexcept {
-    if (workers) return {kNoReplica, -1, rank};
+    if (workers) return {kNoReplica, -1, dist::number(first) + rank};
     if (devices()) return {whole, rank, -1, home};
     return {GlobalReplica{dist::number(first) + rank}, -1, -1, home};
   }

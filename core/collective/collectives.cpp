@@ -189,7 +189,7 @@ ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64
                     const ErrorRecord& why) noexcept {
   ErrorRecord report = why;
   report.collective = static_cast<int32_t>(call.collective);
-  report.group = group.number();
+  report.group = std::max(group.number(), 0);
   report.sequence = sequence;
   copy_shown(report.tag, tag);
   const bool tagged = report.tag[0] != '\0';

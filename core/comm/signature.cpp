@@ -266,14 +266,14 @@ const Signature* expected_of(const Evidence& evidence) noexcept {
 void open(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   error.of_all = true;
   error.sequence = evidence.sequence;
-  error.group = evidence.group;
+  error.group = std::max(evidence.group, 0);  // below: no group of the host's
   if (const Signature* expected = expected_of(evidence)) {
     error.collective = static_cast<int32_t>(expected->collective);
     describe(*expected, error.expected, sizeof error.expected);
     copy_text(error.tag, expected->tag);
     text.add("%s #%lld", called_name(*expected), static_cast<long long>(evidence.sequence));
     if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
-    if (evidence.group != 0) text.add(" of group %d", evidence.group);
+    if (evidence.group > 0) text.add(" of group %d", evidence.group);
     text.add(": ");
   }
 }

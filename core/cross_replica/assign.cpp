@@ -7,6 +7,7 @@
 
 #include "core/cross_replica/copies.hpp"
 #include "core/cross_replica/fold.hpp"
+#include "core/cross_replica/gather.hpp"
 #include "core/kernel/divide.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
@@ -93,7 +94,7 @@ Status assign_parts(const CrossReplica& context, Variable& variable, const dist_
   ValueRef whole;
   DIST_TRY(Value::copy_tensor(*context.memory, value, &whole));
   variable.assign(DIST_ASSIGN, LocalReplica{0}, whole->tensor());
-  share_sum(variable);
+  share_sum(context.replicas, variable);
   return kOk;
 }
 
@@ -120,7 +121,7 @@ Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t h
 // The fold of what replica 0, 1, ... gave or have.
 Status fold(const CrossReplica& context, dist_reduce_op op, std::span<const dist_tensor> tensors,
             ValueRef* out) {
-  FoldPlan plan(*context.memory);
+  FoldPlan plan(*context.memory, context.workers);
   DIST_TRY(plan.add(op, tensors, out));
   return plan.run(*context.arena);
 }
@@ -156,6 +157,26 @@ Status sum_of_common(const Variable& variable) noexcept {
       variable.name());
 }
 
+// The rows of all replicas of all workers, as one.
+Status join_rows(const CrossReplica& context, std::pmr::vector<Slices>* rows) {
+  ValueRef joined[2];
+  for (std::size_t part = 0; part < 2; ++part) {
+    std::pmr::vector<dist_tensor> tensors(context.memory);
+    for (const Slices& each : *rows)
+      tensors.push_back((part == 0 ? each.values() : each.indices())->tensor());
+    DIST_TRY(join(context, tensors, 0, Path{part == 0 ? "values" : "indices"}, &joined[part]));
+  }
+  rows->resize(1);
+  rows->front().become(std::move(joined[0]), std::move(joined[1]));
+  return kOk;
+}
+
+// Whether all replicas gave the same object. What the one replica of a worker gave is its own.
+bool is_common(const CrossReplica& context, const Value& merged) noexcept {
+  return merged.kind() != DIST_VALUE_PER_REPLICA &&
+         (context.workers == nullptr || context.replicas.local() > 1);
+}
+
 // Applies `slices[k]` in order to every copy.
 Status apply_all(const CrossReplica& context, Variable& variable, int32_t how,
                  std::span<const Slices> slices) {
@@ -166,21 +187,25 @@ Status apply_all(const CrossReplica& context, Variable& variable, int32_t how,
 
 }  // namespace
 
-void share_sum(Variable& variable) noexcept {
+void share_sum(const ReplicaCount& replicas, Variable& variable) noexcept {
   const int32_t n = variable.num_copies();
+  const int32_t all = replicas.global();
   auto* const whole = static_cast<std::byte*>(variable.first_copy().data);
   const auto count = static_cast<std::size_t>(variable.elements());
   std::byte* copies[DIST_MAX_REPLICAS];
   for (int32_t r = 0; r < n; ++r)
     copies[r] = static_cast<std::byte*>(variable.component(LocalReplica{r}).data);
   if (dtype_is_integer(variable.dtype())) {
-    for (int32_t r = n - 1; r >= 0; --r) share_integers(variable.dtype(), whole, r, n, copies[r], count);
+    for (int32_t r = n - 1; r >= 0; --r) {
+      share_integers(variable.dtype(), whole, number(replicas.global_of(LocalReplica{r})), all, copies[r],
+                     count);
+    }
     return;
   }
   const FpEnvironment environment;
   const std::byte* const sources[] = {whole};
   reduce_kernel(variable.dtype(), DIST_REDUCE_MEAN)(
-      {sources, copies, 1, static_cast<std::size_t>(n), count, static_cast<double>(n), false});
+      {sources, copies, 1, static_cast<std::size_t>(n), count, static_cast<double>(all), false});
 }
 
 Status assign(const CrossReplica& context, Variable& variable, int32_t how, Value& value) {
@@ -194,7 +219,7 @@ Status read(const CrossReplica& context, Variable& variable, ValueRef* out) {
   if (!variable.sync_on_read() || variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA)
     return Value::copy_tensor(*context.memory, variable.first_copy(), out);
   if (variable.aggregation() == DIST_AGGREGATION_NONE) return no_aggregation(variable);
-  if (variable.num_copies() == 1) return Value::copy_tensor(*context.memory, variable.first_copy(), out);
+  if (context.replicas.global() == 1) return Value::copy_tensor(*context.memory, variable.first_copy(), out);
   DIST_TRY(check_op(op_of(variable), variable.dtype()));
   std::pmr::vector<dist_tensor> copies(context.memory);
   for (int32_t r = 0; r < variable.num_copies(); ++r) copies.push_back(variable.component(LocalReplica{r}));
@@ -205,7 +230,7 @@ Status read(const CrossReplica& context, Variable& variable, ValueRef* out) {
 }
 
 Status merged_assign(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
-  const bool common = merged.kind() != DIST_VALUE_PER_REPLICA;
+  const bool common = is_common(context, merged);
   if (variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA || context.replicas.global() == 1) {
     dist_tensor view{};
     ValueRef first;
@@ -237,7 +262,7 @@ Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Val
 }
 
 Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
-  const bool common = merged.kind() != DIST_VALUE_PER_REPLICA;
+  const bool common = is_common(context, merged);
   const auto n = static_cast<std::size_t>(context.replicas.local());
   // Central storage has no copies to keep equal: every replica's rows are applied, one replica after the
   // other.
@@ -252,6 +277,7 @@ Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t h
     DIST_TRY(Slices::of(variable, how, own, &rows[r]));
     if (mean && !common) DIST_TRY(rows[r].divide(context.replicas.global()));
   }
+  if (context.workers != nullptr && !once) DIST_TRY(join_rows(context, &rows));
   return apply_all(context, variable, how, rows);
 }
 

@@ -18,9 +18,9 @@ namespace dist {
 Status assign(const CrossReplica& context, Variable& variable, int32_t how, Value& value);
 
 // Sets all copies from the first, which holds the whole. The copies of a sum become parts that a read adds up
-// to the whole again: equal parts, but the first copies of an integer have one more where it does not divide.
+// to the whole again: equal parts of all replicas, but the first copies of an integer have one more where it does not divide.
 // Nothing is allocated, so that this cannot fail.
-void share_sum(Variable& variable) noexcept;
+void share_sum(const ReplicaCount& replicas, Variable& variable) noexcept;
 
 // The value of the variable in the cross-replica context, as a new tensor.
 Status read(const CrossReplica& context, Variable& variable, ValueRef* out);

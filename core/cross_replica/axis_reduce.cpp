@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/cross_replica/across_workers.hpp"
 #include "core/cross_replica/fold.hpp"
 #include "core/kernel/convert.hpp"
 #include "core/kernel/fp_environment.hpp"
@@ -168,6 +169,19 @@ Status sum_each(const CrossReplica& context, std::span<const dist_tensor> source
   return kOk;
 }
 
+// The sums of all workers' replicas, and how many elements went into each.
+Status join_sums(AcrossWorkers& workers, ValueRef* sums, std::pmr::vector<int64_t>* counts) {
+  ValueRef joined;
+  DIST_TRY(workers.join((*sums)->tensor(), 0, &joined));
+  *sums = std::move(joined);
+  const auto n = static_cast<int64_t>(counts->size());
+  DIST_TRY(workers.join({counts->data(), DIST_I64, 1, &n, nullptr}, 0, &joined));
+  const dist_tensor all = joined->tensor();
+  const auto* const first = static_cast<const int64_t*>(all.data);
+  counts->assign(first, first + all.shape[0]);
+  return kOk;
+}
+
 void round_to_half(dist_dtype dtype, const float* from, std::byte* to, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     const uint16_t bits = dtype == DIST_F16 ? f16_from_f32(from[i]) : bf16_from_f32(from[i]);
@@ -207,14 +221,17 @@ Status reduce_axes(const CrossReplica& context, dist_reduce_op op, std::span<con
   const int64_t scratch_shape[] = {static_cast<int64_t>(sources.size()), layouts[0].count[0]};
   ValueRef scratch;
   DIST_TRY(Value::copy_tensor(memory, {nullptr, sum_dtype, 2, scratch_shape, nullptr}, &scratch));
-  auto* const sums = static_cast<std::byte*>(scratch->tensor().data);
-  DIST_TRY(sum_each(context, sources, layouts, sums, row_bytes));
+  DIST_TRY(sum_each(context, sources, layouts, static_cast<std::byte*>(scratch->tensor().data), row_bytes));
+  std::pmr::vector<int64_t> counts(&memory);
+  for (const Layout& layout : layouts) counts.push_back(layout.count[1]);
+  if (context.workers != nullptr) DIST_TRY(join_sums(*context.workers, &scratch, &counts));
 
+  auto* const sums = static_cast<std::byte*>(scratch->tensor().data);
   std::pmr::vector<const std::byte*> rows(&memory);
   double elements = 0;
-  for (std::size_t r = 0; r < sources.size(); ++r) {
-    elements += static_cast<double>(layouts[r].count[1]);
-    if (layouts[r].count[1] != 0) rows.push_back(sums + r * row_bytes);
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    elements += static_cast<double>(counts[r]);
+    if (counts[r] != 0) rows.push_back(sums + r * row_bytes);
   }
   if (rows.empty() && count != 0) {  // nothing from anyone: 0 for SUM, 0/0 for MEAN
     std::memset(sums, 0, row_bytes);

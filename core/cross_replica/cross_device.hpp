@@ -50,8 +50,8 @@ class CrossDevice final : public Counted {
 
   bool accumulates() const noexcept { return accumulate_ != nullptr; }
   const HostFunctions& host() const noexcept { return host_; }
-  bool has_host() const noexcept {
-    return host_.reduce != nullptr || host_.broadcast != nullptr || host_.gather != nullptr;
+  bool calls_host() const noexcept {
+    return accumulates() || host_.reduce != nullptr || host_.broadcast != nullptr || host_.gather != nullptr;
   }
 
   // acc = acc op value, by the host's operator, in its own elements; both are row-major without gaps. Whether

@@ -11,6 +11,7 @@
 
 namespace dist {
 
+class AcrossWorkers;
 class CrossDevice;
 
 struct CrossReplica {
@@ -19,6 +20,7 @@ struct CrossReplica {
   Arena* arena;
   int32_t kind = DIST_STRATEGY_MIRRORED;
   const CrossDevice* cross_device = nullptr;  // NULL: libdist reduces
+  AcrossWorkers* workers = nullptr;           // NULL: all replicas are here
 };
 
 }  // namespace dist

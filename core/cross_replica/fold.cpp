@@ -31,7 +31,44 @@ void FoldPlan::add(dist_dtype dtype, dist_reduce_op op, double divisor, std::siz
   result_bytes_ += count * result_size;
 }
 
+Status FoldPlan::add_of_workers(dist_reduce_op op, const dist_tensor& source, ValueRef* out) {
+  return add_shared(shared_[1], op, {&source, 1}, out);
+}
+
+Status FoldPlan::add_shared(SharedFolds& folds, dist_reduce_op op, std::span<const dist_tensor> sources,
+                            ValueRef* out) {
+  dist_tensor result = sources[0];
+  result.data = nullptr;
+  result.strides = nullptr;
+  if (op == DIST_REDUCE_MEAN) result.dtype = dtype_of_mean(result.dtype);
+  ValueRef made;
+  DIST_TRY(Value::copy_tensor(memory_, result, &made));
+  folds.sources.insert(folds.sources.end(), sources.begin(), sources.end());
+  folds.results.push_back(made->tensor());
+  folds.contributions = sources.size();
+  shared_op_ = op;
+  keep(made);
+  *out = std::move(made);
+  return kOk;
+}
+
+// In the order of a collective's lists: contribution by contribution.
+Status FoldPlan::run_shared() {
+  for (SharedFolds& folds : shared_) {
+    const std::size_t n = folds.results.size();
+    if (n == 0) continue;
+    std::pmr::vector<dist_tensor> lists(&memory_);
+    lists.reserve(folds.sources.size());
+    for (std::size_t k = 0; k < folds.contributions; ++k) {
+      for (std::size_t t = 0; t < n; ++t) lists.push_back(folds.sources[t * folds.contributions + k]);
+    }
+    DIST_TRY(workers_->reduce(shared_op_, lists, folds.results));
+  }
+  return kOk;
+}
+
 Status FoldPlan::add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out) {
+  if (workers_ != nullptr) return add_shared(shared_[0], op, sources, out);
   std::pmr::vector<const std::byte*> data(&memory_);
   data.reserve(sources.size());
   TensorSize size;
@@ -73,6 +110,7 @@ void FoldPlan::run_block(std::size_t block, bool stream) const noexcept {
 }
 
 Status FoldPlan::run(Arena& arena) {
+  if (workers_ != nullptr) DIST_TRY(run_shared());
   // Results that would not stay in the cache anyway go past it: their old contents are not read first.
   const bool stream = result_bytes_ > last_level_cache_bytes() / 2;
   const auto blocks = [this, stream](int64_t first, int64_t last) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/tensor.hpp"
+#include "core/cross_replica/across_workers.hpp"
 #include "core/cross_replica/cross_device.hpp"
 #include "core/cross_replica/fold.hpp"
 #include "core/cross_replica/host_calls.hpp"
@@ -105,7 +106,12 @@ class Gatherer {
                   PathText(path).c_str(), Value::kind_name(value.kind()));
     }
     const Variable* const variable = value.variable();
-    if (variable == nullptr || variable->num_copies() == 1) {
+    // Over several workers it is one part of each.
+    if (variable == nullptr && context_.workers != nullptr && value.has_tensor()) {
+      const dist_tensor mine = value.tensor();
+      return join(context_, {&mine, 1}, axis_, path, out);
+    }
+    if (variable == nullptr || (variable->num_copies() == 1 && context_.workers == nullptr)) {
       *out = ValueRef::share(&value);
       return kOk;
     }
@@ -169,6 +175,7 @@ Status join(const CrossReplica& context, std::span<const dist_tensor> tensors, i
   } else {
     DIST_TRY(copy_parts(context, tensors, at, to));
   }
+  if (context.workers != nullptr) return context.workers->join(to, at, out);
   *out = std::move(joined);
   return kOk;
 }

@@ -25,7 +25,7 @@ dist_tensor view(const Value& value, LocalReplica replica) noexcept {
 }  // namespace
 
 Reducer::Reducer(const CrossReplica& context, ReduceRules rules, dist_reduce_op op)
-    : context_(context), rules_(rules), op_(op), plan_(*context.memory) {}
+    : context_(context), rules_(rules), op_(op), plan_(*context.memory, context.workers) {}
 
 Status Reducer::set_destination(const Destination& destination) noexcept {
   return resolve(context_, destination, &place_);
@@ -40,6 +40,8 @@ Status Reducer::add(Value& value, const Path& path, ValueRef* out) {
   if (variable != nullptr) DIST_TRY(check_copies(*variable, path));
   if (!axes_.empty() || (variable != nullptr && variable->sync_on_read()))
     return add_copies(value, path, out);
+  if (context_.workers != nullptr && !value.distributed() && variable == nullptr)
+    return add_of_workers(value, path, out);
   return add_equal(value, path, out);
 }
 
@@ -109,6 +111,28 @@ Status Reducer::add_copies(Value& value, const Path& path, ValueRef* out) {
   return add_tensors(copies, path, out);
 }
 
+// What is not distributed is one contribution of each worker, as TensorFlow has it.
+Status Reducer::add_of_workers(Value& value, const Path& path, ValueRef* out) {
+  if (value.kind() == DIST_VALUE_INDEXED_SLICES) {
+    Value* const mine[] = {&value};
+    return add_slices(mine, path, out);
+  }
+  if (!value.has_tensor()) return not_reducible(value, path, 0);
+  const dist_tensor tensor = value.tensor();
+  uint32_t axes = 0;
+  DIST_TRY(check_leaf({&tensor, 1}, path, &axes));
+  ValueRef result;
+  DIST_TRY(plan_.add_of_workers(op_, tensor, &result));
+  return put_there(std::move(result), out);
+}
+
+Status Reducer::not_reducible(const Value& value, const Path& path, std::size_t replica) const noexcept {
+  return fail(value.is_composite() ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
+              "%s: replica %zu has %s; tensors are reduced, nests of them, and %sindexed slices",
+              PathText(path).c_str(), replica, Value::kind_name(value.kind()),
+              to_one_tensor() ? "without axes " : "");
+}
+
 // What is the same on every replica already: its mean is what it is, its sum most likely a mistake.
 Status Reducer::add_equal(Value& value, const Path& path, ValueRef* out) {
   const Variable* const variable = value.variable();
@@ -135,12 +159,7 @@ Status Reducer::add_tensors(std::span<Value* const> values, const Path& path, Va
   std::pmr::vector<dist_tensor> tensors(context_.memory);
   tensors.reserve(values.size());
   for (const Value* const value : values) {
-    if (!value->has_tensor()) {
-      return fail(value->is_composite() ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
-                  "%s: replica %zu has %s; tensors are reduced, nests of them, and %sindexed slices",
-                  PathText(path).c_str(), tensors.size(), Value::kind_name(value->kind()),
-                  to_one_tensor() ? "without axes " : "");
-    }
+    if (!value->has_tensor()) return not_reducible(*value, path, tensors.size());
     tensors.push_back(view(*value, LocalReplica(tensors.size())));
   }
   return add_fold(tensors, path, out);

@@ -48,6 +48,8 @@ class Reducer {
   Status add_nests(std::span<Value* const> components, const Path& path, ValueRef* out);
   Status add_slices(std::span<Value* const> components, const Path& path, ValueRef* out);
   Status add_copies(Value& value, const Path& path, ValueRef* out);
+  Status add_of_workers(Value& value, const Path& path, ValueRef* out);
+  Status not_reducible(const Value& value, const Path& path, std::size_t replica) const noexcept;
   Status add_equal(Value& value, const Path& path, ValueRef* out);
   Status add_tensors(std::span<Value* const> values, const Path& path, ValueRef* out);
   Status add_fold(std::span<const dist_tensor> tensors, const Path& path, ValueRef* out);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/tensor.hpp"
+#include "core/cross_replica/across_workers.hpp"
 #include "core/cross_replica/gather.hpp"
 #include "core/value/composite.hpp"
 
@@ -38,6 +39,13 @@ Status divide(const CrossReplica& context, FoldPlan& plan, const ValueRef& rows,
   return kOk;
 }
 
+// Of all workers: of each replica, or where this worker has one alone for all its replicas, of each worker.
+double num_contributions(const CrossReplica& context, std::size_t mine) noexcept {
+  if (context.workers == nullptr) return static_cast<double>(mine);
+  const bool of_replicas = mine == static_cast<std::size_t>(context.replicas.local());
+  return of_replicas ? context.replicas.global() : context.workers->num_workers();
+}
+
 }  // namespace
 
 Status join_slices(const CrossReplica& context, FoldPlan& plan, dist_reduce_op op,
@@ -56,7 +64,7 @@ Status join_slices(const CrossReplica& context, FoldPlan& plan, dist_reduce_op o
   DIST_TRY(join_part(context, slices, 1, path, &indices));
   if (op == DIST_REDUCE_MEAN) {
     ValueRef divided;
-    DIST_TRY(divide(context, plan, rows, static_cast<double>(slices.size()), &divided));
+    DIST_TRY(divide(context, plan, rows, num_contributions(context, slices.size()), &divided));
     rows = std::move(divided);
   }
   Value* const parts[] = {rows.get(), indices.get(), slices[0]->items()[2].get()};

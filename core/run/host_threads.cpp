@@ -75,7 +75,7 @@ void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
 // it ends when somebody comes back for the next.
 void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
   given_up_ = true;
-  if (options_.meeting != nullptr) options_.meeting->leave(Status(why.code), why);
+  if (options_.workers != nullptr) options_.workers->end_run(Status(why.code), why);
   outcome_ = Status(why.code);
   outcome_error_ = why;
   changed_.advance();
@@ -90,21 +90,22 @@ Status ReplicaPool::run_is_late() noexcept {
   return late;
 }
 
-Status ReplicaPool::enter(LocalReplica replica, Replica** out) noexcept {
+Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
   if (options_.threads != DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy has threads of its own: use dist_run(), or create it with "
         "DIST_THREADS_HOST");
   }
-  if (replica < LocalReplica{0} || replica >= LocalReplica{options_.num_replicas}) {
-    return invalid_argument("replica_id is %d; this strategy's replicas are 0 to %d",
-                            static_cast<int>(replica), options_.num_replicas - 1);
+  const LocalReplica local = options_.replicas.local_of(replica);
+  if (local == kNoLocalReplica) {
+    return invalid_argument("replica_id is %d; this strategy's replicas are %d to %d", number(replica),
+                            number(options_.replicas.first()), number(options_.replicas.last()));
   }
   if (current().replica != nullptr) {
     return failed_precondition("this thread is replica %d already: dist_replica_leave() first",
                                current().replica->name().number());
   }
-  Seat& seat = seats_[index(replica)];
+  Seat& seat = seats_[index(local)];
   const bool in_time = lock_when([&] { return may_enter(seat); });
   const RunLockHolder holder(lock_);
   if (closing_.load(std::memory_order_relaxed)) return shutting_down();
@@ -138,7 +139,7 @@ bool ReplicaPool::may_enter(const Seat& seat) noexcept {
 
 void ReplicaPool::open_run() noexcept {
   begin_groups({});
-  if (options_.meeting != nullptr) options_.meeting->begin_run();
+  if (options_.workers != nullptr) options_.workers->begin_run({});
   ++run_;
   open_ = true;
   given_up_ = false;
@@ -157,7 +158,7 @@ void ReplicaPool::depart(Seat& seat, Status status) noexcept {
     if (!given_up_) {
       outcome_ = outcome();
       if (!outcome_.ok()) outcome_error_ = last_error();
-      if (options_.meeting != nullptr) options_.meeting->leave(outcome_, outcome_error_);
+      if (options_.workers != nullptr) options_.workers->end_run(outcome_, outcome_error_);
     }
     changed_.advance();
   }

@@ -46,7 +46,7 @@ bool ReplicaPool::idle_locked() const noexcept {
 }
 
 Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
-  if (options_.meeting != nullptr) return not_over_workers("a group of some replicas");
+  if (options_.workers != nullptr) return not_over_workers("a group of some replicas");
   DIST_TRY(check_ids(ids, options_.num_replicas));
   constexpr const char* kCall = "dist_group_create";
   constexpr const char* kAdvice = "make groups before runs";

@@ -71,9 +71,9 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
   for (; made_ < options.num_replicas; ++made_) {
     const Replica::Place place{made_, of_devices() ? options.part_of : LocalReplica{made_},
                                options.naming.name(made_)};
-    new (&seats_[made_])
-        Seat(memory, *this, group, (*options.recorder)[LocalReplica{made_}], place, loops_of(made_),
-             options.channels.cache_bytes, here_.at(made_), options.meeting);
+    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[LocalReplica{made_}], place,
+                              loops_of(made_), options.channels.cache_bytes, here_.at(made_),
+                              options.workers == nullptr ? nullptr : &options.workers->meeting());
   }
 }
 
@@ -304,7 +304,7 @@ Status ReplicaPool::inner(ReplicaPool** out) {
           "a run inside a merge function needs threads beside the replicas', which wait; a strategy with "
           "DIST_THREADS_HOST has none");
     }
-    if (options_.meeting != nullptr) {
+    if (options_.workers != nullptr) {
       return fail(DIST_UNIMPLEMENTED,
                   "a run inside a merge function would meet the other workers a second time: over several "
                   "workers, end the merge function first");
@@ -333,7 +333,7 @@ Status ReplicaPool::beneath(LocalReplica replica, DeviceTeam& team, InnerPool** 
   Options options = options_;
   options.num_replicas = n;
   options.replicas = ReplicaCount(n);
-  options.meeting = nullptr;
+  options.workers = nullptr;
   options.threads = DIST_THREADS_CALLER;
   options.usable_cpus = share;
   options.alone = false;
@@ -413,25 +413,25 @@ class ReplicaPool::Holding {
 // A run as the other workers see it: they hear when it is over here.
 class ReplicaPool::AmongWorkers {
  public:
-  explicit AmongWorkers(WorkerMeeting* meeting) noexcept : meeting_(meeting) {
-    if (meeting_ != nullptr) meeting_->begin_run();
+  AmongWorkers(WorkerLink* workers, const RunDeadline& deadline) noexcept : workers_(workers) {
+    if (workers_ != nullptr) workers_->begin_run(deadline);
   }
   // The caller's thread has ended under its function.
   ~AmongWorkers() {
-    if (meeting_ != nullptr) (void)over(failed_precondition("the caller's thread ended inside its run"));
+    if (workers_ != nullptr) (void)over(failed_precondition("the caller's thread ended inside its run"));
   }
   Status over(Status outcome) noexcept {
-    if (WorkerMeeting* const meeting = std::exchange(meeting_, nullptr); meeting != nullptr)
-      meeting->leave(outcome, outcome.ok() ? ErrorRecord{} : last_error());
+    if (WorkerLink* const workers = std::exchange(workers_, nullptr); workers != nullptr)
+      workers->end_run(outcome, outcome.ok() ? ErrorRecord{} : last_error());
     return outcome;
   }
   // A forked child has nothing to say.
-  void forget() noexcept { meeting_ = nullptr; }
+  void forget() noexcept { workers_ = nullptr; }
   AmongWorkers(const AmongWorkers&) = delete;
   AmongWorkers& operator=(const AmongWorkers&) = delete;
 
  private:
-  WorkerMeeting* meeting_;
+  WorkerLink* workers_;
 };
 
 // A run inside another one ends with that at the latest.
@@ -466,7 +466,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
   if (scope.late()) return cancelled_early(*limits.cancel);
-  AmongWorkers among_workers(options_.meeting);
+  AmongWorkers among_workers(options_.workers, deadline);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
   if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();

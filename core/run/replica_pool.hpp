@@ -20,11 +20,11 @@
 #include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
-#include "core/comm/workers.hpp"
 #include "core/run/placement.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
 #include "core/run/subgroups.hpp"
+#include "core/run/worker_link.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -87,7 +87,7 @@ class ReplicaPool {
     const ReplicaPool* outer = nullptr;      // in whose runs these are inside; NULL: none
     std::size_t stack_bytes = 0;             // of each library thread; 0: the system's default
     int64_t bytes_per_pack = 0;              // of planned lists; 0: all
-    WorkerMeeting* meeting = nullptr;        // with the other workers, where there are any
+    WorkerLink* workers = nullptr;           // to the other workers, where there are any
     ReplicaCount replicas{num_replicas};     // and in all workers
   };
 
@@ -114,7 +114,7 @@ class ReplicaPool {
   int num_replicas() const noexcept { return options_.num_replicas; }
   ReplicaCount replicas() const noexcept { return options_.replicas; }
   // NULL: there is no other worker.
-  WorkerMeeting* meeting() const noexcept { return options_.meeting; }
+  WorkerLink* workers() const noexcept { return options_.workers; }
 
   // Groups of some replicas, made and ended between runs.
   // `ids` ascend.
@@ -161,7 +161,7 @@ class ReplicaPool {
   void end_turn() noexcept;
 
   // Threads of the host.
-  Status enter(LocalReplica replica, Replica** out) noexcept;
+  Status enter(GlobalReplica replica, Replica** out) noexcept;
   Status leave(Replica& replica, Status status) noexcept;
   // The replica's thread ends inside its run.
   void abandon(Replica& replica) noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/cross_replica/across_workers.hpp"
 #include "core/run/merge_call.hpp"
 
 namespace dist {
@@ -57,7 +58,7 @@ Status find_or_create(const Merging& merging, Value& merged) {
   Variable* variable = merging.registry.find(first.options.name);
   Ref<Variable> made;
   if (variable == nullptr) {
-    DIST_TRY(create_variable(*merging.context.memory, merging.home, first.options, first.initial, &made));
+    DIST_TRY(create_variable(merging.context, merging.home, first.options, first.initial, &made));
     variable = made.get();
   }
   for (int32_t r = 0; r < n; ++r) DIST_TRY(check_fits(*variable, request_of(merged, r), r));
@@ -70,13 +71,26 @@ dist_status lead(Value& args, Value**, void* context) {
   return find_or_create(*static_cast<const Merging*>(context), *args.items()[0]).code();
 }
 
+// All workers begin with what the first one has.
+Status begin_with(const CrossReplica& context, const VariableHome& home, const VariableOptions& options,
+                  const dist_tensor& initial, Ref<Variable>* out) {
+  DIST_TRY(Variable::create(*context.memory, home, options, initial, out));
+  if (context.workers == nullptr) return kOk;
+  dist_tensor first = (*out)->first_copy();
+  DIST_TRY(context.workers->broadcast(first));
+  for (int32_t r = 1; r < (*out)->num_copies(); ++r) {
+    (*out)->assign(DIST_ASSIGN, LocalReplica{r}, first);
+  }
+  return kOk;
+}
+
 constexpr char kIdentity = 0;
 
 }  // namespace
 
-Status create_variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
+Status create_variable(const CrossReplica& context, const VariableHome& home, const VariableOptions& options,
                        const InitialValue& initial, Ref<Variable>* out) {
-  if (initial.tensor != nullptr) return Variable::create(memory, home, options, *initial.tensor, out);
+  if (initial.tensor != nullptr) return begin_with(context, home, options, *initial.tensor, out);
   Value* given = nullptr;
   const uint64_t before = failures_on_this_thread();
   const dist_status status = initial.call(initial, &given);
@@ -90,7 +104,7 @@ Status create_variable(Memory& memory, const VariableHome& home, const VariableO
     return invalid_argument("the initial value's function gave %s; a variable begins with a tensor",
                             value ? Value::kind_name(value->kind()) : "nothing");
   }
-  return Variable::create(memory, home, options, value->tensor(), out);
+  return begin_with(context, home, options, value->tensor(), out);
 }
 
 Status replica_variable(Replica& replica, const CrossReplica& context, const VariableHome& home,

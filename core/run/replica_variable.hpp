@@ -19,7 +19,7 @@ struct InitialValue {
 };
 
 // Makes a variable of the initial value.
-Status create_variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
+Status create_variable(const CrossReplica& context, const VariableHome& home, const VariableOptions& options,
                        const InitialValue& initial, Ref<Variable>* out);
 
 // *out: the strategy's variable of the name in `options`. Replica 0's initial value counts.

@@ -27,6 +27,7 @@ void ReplicaPool::cancel(const char* reason) noexcept {
     group_.cancel(reason);
     subgroups_.cancel(reason);
   }
+  if (options_.workers != nullptr) options_.workers->cancel(reason);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().cancel_from_outside(reason);
   for (DeviceTeam* const team : teams_) team->cancel(reason);
@@ -42,6 +43,7 @@ void ReplicaPool::cancel_from_outside(const char* reason) noexcept {
 void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
   group_.condemn(why);
   subgroups_.condemn(why);
+  if (options_.workers != nullptr) options_.workers->condemn(why);
   for (DeviceTeam* const team : teams_) team->condemn(why);
 }
 

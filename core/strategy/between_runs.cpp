@@ -25,18 +25,29 @@ Status BetweenRuns::begin(Strategy& strategy, const char* call) noexcept {
   if (merging || here.turn == &pool) return kOk;
   DIST_TRY(pool.take_turn(call));
   pool_ = &pool;
+  failures_ = failures_on_this_thread();
   before_ = here.turn;
   here.turn = &pool;
   return kOk;
 }
 
 Status BetweenRuns::begin_for(const Value* value, Strategy& strategy, const char* call) noexcept {
+  if (strategy.workers() != nullptr) return begin_among_workers(strategy, call);
   return value != nullptr && has_variable(*value) ? begin(strategy, call) : kOk;
+}
+
+Status BetweenRuns::begin_among_workers(Strategy& strategy, const char* call) noexcept {
+  WorkerLink* const workers = strategy.workers();
+  if (workers == nullptr) return kOk;
+  if (pool_ == nullptr) DIST_TRY(begin(strategy, call));
+  if (pool_ != nullptr) workers->begin_turn();
+  return kOk;
 }
 
 BetweenRuns::~BetweenRuns() {
   if (pool_ == nullptr) return;
   current().turn = before_;
+  if (WorkerLink* const workers = pool_->workers(); workers != nullptr) workers->end_turn(failures_);
   pool_->end_turn();
 }
 

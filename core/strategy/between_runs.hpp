@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BetweenRuns: a turn between the strategy's runs, in which the cross-replica context reads or writes
-// variables. While it lives no run is under way, so that nobody sees half of a value.
+// variables. While it lives no run is under way, so that nobody sees half of a value. Over several workers, what then
+// needs others is a run of theirs, which ends with it.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -20,11 +21,15 @@ class BetweenRuns {
   // Waits for the run that is under way, at most the strategy's timeout. Inside a merge function of the
   // strategy, and inside a host's function that is called in such a turn, there is nothing to wait for.
   Status begin(Strategy& strategy, const char* call) noexcept;
-  // The same where a variable is part of the value.
+  // The same where a variable is part of the value, or where other workers take part in the operation: they hear when
+  // it has ended, and how.
   Status begin_for(const Value* value, Strategy& strategy, const char* call) noexcept;
+  // Where other workers take part, a turn of all of them.
+  Status begin_among_workers(Strategy& strategy, const char* call) noexcept;
 
  private:
   ReplicaPool* pool_ = nullptr;
+  uint64_t failures_ = 0;  // on this thread, before
   const ReplicaPool* before_ = nullptr;
 };
 

@@ -12,6 +12,7 @@
 #include "core/checkpoint/file_error.hpp"
 #include "core/checkpoint/reader.hpp"
 #include "core/checkpoint/writer.hpp"
+#include "core/cross_replica/across_workers.hpp"
 #include "core/cross_replica/assign.hpp"
 #include "core/cross_replica/copies.hpp"
 
@@ -63,8 +64,18 @@ Status add_all(const CrossReplica& context, const Saved& saved, std::span<const 
   return kOk;
 }
 
-Status save(const CrossReplica& context, const char* path, const Saved& saved,
-            std::span<const StoredText> texts) {
+// Where another worker writes the file: it gets what this one's copies have to do with it.
+Status take_part(const CrossReplica& context, const Saved& saved) {
+  for (Variable* const variable : saved.variables) {
+    DIST_TRY(check_variable(context, *variable));
+    ValueRef computed;
+    if (is_computed(*variable)) DIST_TRY(read(context, *variable, &computed));
+  }
+  return kOk;
+}
+
+Status write_file(const CrossReplica& context, const char* path, const Saved& saved,
+                  std::span<const StoredText> texts) {
   CheckpointWriter writer(*context.memory);
   DIST_TRY(add_all(context, saved, texts, writer));
   DIST_TRY(writer.create(path));
@@ -75,6 +86,21 @@ Status save(const CrossReplica& context, const char* path, const Saved& saved,
     DIST_TRY(writer.write(i, computed ? computed->tensor().data : variable.first_copy().data));
   }
   return writer.commit();
+}
+
+// Of several workers the first one writes, and the others return when it has.
+Status save(const CrossReplica& context, const char* path, const Saved& saved,
+            std::span<const StoredText> texts) {
+  AcrossWorkers* const workers = context.workers;
+  if (workers == nullptr || workers->me() == 0) {
+    DIST_TRY(write_file(context, path, saved, texts));
+  } else {
+    DIST_TRY(take_part(context, saved));
+  }
+  if (workers == nullptr) return kOk;
+  int32_t written = 1;
+  dist_tensor tensor{&written, DIST_I32, 0, nullptr, nullptr};
+  return workers->broadcast(tensor);
 }
 
 // ---- Loading ----
@@ -136,7 +162,7 @@ Status load(const CrossReplica& context, const char* path, const Saved& saved) {
     Variable& variable = *saved.variables[i];
     DIST_TRY(file->read(*tensors[i], variable.first_copy().data));
     if (is_sum(variable)) {
-      share_sum(variable);
+      share_sum(context.replicas, variable);
     } else {
       share_same(context, variable);
     }

@@ -65,7 +65,7 @@ void write_width(Strategy& strategy, TextOut& out) {
   out.put("\n");
 }
 
-void write_workers(const Strategy& strategy, TextOut& out) {
+void write_workers(Strategy& strategy, TextOut& out) {
   const WorkerPlace& place = strategy.worker();
   const ReplicaCount replicas = strategy.replicas();
   out.add("workers: %d", place.num_workers());

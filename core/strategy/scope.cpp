@@ -56,7 +56,7 @@ Status ThreadDefault::make() {
   }
   const Within outside(nullptr, false);  // entering makes the thread a replica's, which it is not to stay
   if (outside_ == nullptr) DIST_TRY(strategy_->pool().beside(DIST_THREADS_HOST, &outside_));
-  return outside_->pool().enter(LocalReplica{0}, &replica_);
+  return outside_->pool().enter(GlobalReplica{0}, &replica_);
 }
 
 void ThreadDefault::end() noexcept {

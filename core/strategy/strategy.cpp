@@ -67,7 +67,7 @@ Status check_workers(const StrategyOptions& options) noexcept {
         "network and replicas_of_workers are options of DIST_STRATEGY_MULTI_WORKER_MIRRORED; kind is %d",
         options.kind);
   }
-  if (options.functions.given || (options.cross_device != nullptr && options.cross_device->has_host())) {
+  if (options.functions.given || (options.cross_device != nullptr && options.cross_device->calls_host())) {
     return fail(DIST_UNIMPLEMENTED,
                 "functions of the host's own (functions, cross_device) see the values of one process: use "
                 "another kind than DIST_STRATEGY_MULTI_WORKER_MIRRORED with them");
@@ -210,7 +210,7 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   DIST_TRY(devices.set(options.kind, options.devices, plan.num_replicas, options.parameter_device));
   if (worker.job.is_set) devices.belong_to(worker.job.text, worker.task);
   WorkerLink::Way way;
-  if (worker.num_workers() > 1) DIST_TRY(way.join(options.network, worker));
+  if (worker.num_workers() > 1) DIST_TRY(way.join(options.network, worker.num_workers(), worker.me));
   auto strategy =
       make_counted<Strategy>(place, options, plan, std::move(devices), std::move(worker), std::move(way));
   DIST_TRY(strategy->pool_.start());
@@ -245,7 +245,9 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
 ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, const Plan& plan,
                                             WorkerLink::Way way) {
   if (worker_.num_workers() > 1) {
-    workers_.emplace(memory(), group_, options.host, worker_, std::move(way), plan.timeout_ns);
+    workers_.emplace(
+        memory(), group_, options.host, std::move(way),
+        WorkerLink::Options{worker_.me, worker_.replicas, plan.timeout_ns, last_level_cache_bytes()});
   }
   Arena* const helpers = options.threads == DIST_THREADS_HOST ? nullptr : &progress_;
   ReplicaPool::Options wanted{};
@@ -263,7 +265,7 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
   wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
   wanted.replicas = worker_.count();
   wanted.naming = naming_of(worker_);
-  wanted.meeting = workers_ ? &workers_->meeting() : nullptr;
+  wanted.workers = workers();
   wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);
   return wanted;
 }
@@ -299,6 +301,16 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   return fail(DIST_DEADLINE_EXCEEDED,
               "dist_strategy_shutdown(): the strategy has ended, but the functions of %s have not returned",
               inside);
+}
+
+Status Strategy::device_of(GlobalReplica replica, const char** out_name) const noexcept {
+  const ReplicaCount replicas = pool_.replicas();
+  const LocalReplica local = replicas.local_of(replica);
+  if (local == kNoLocalReplica && !devices_.workers().empty()) {
+    return invalid_argument("replica_id is %d; the strategy has devices of replicas %d to %d",
+                            number(replica), number(replicas.first()), number(replicas.last()));
+  }
+  return Devices::name(devices_.workers(), static_cast<int32_t>(local), "replica_id", out_name);
 }
 
 Status Strategy::check_cross_replica(const char* call) const noexcept {

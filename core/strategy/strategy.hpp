@@ -15,10 +15,10 @@
 #include "core/cross_replica/cross_device.hpp"
 #include "core/cross_replica/cross_replica.hpp"
 #include "core/run/replica_pool.hpp"
+#include "core/run/worker_link.hpp"
 #include "core/strategy/devices.hpp"
 #include "core/strategy/host_strategy.hpp"
 #include "core/strategy/mesh.hpp"
-#include "core/strategy/worker_link.hpp"
 #include "core/strategy/worker_place.hpp"
 #include "core/trace/recorder.hpp"
 #include "core/value/variable_registry.hpp"
@@ -90,7 +90,7 @@ class Strategy final : public Counted {
   ReplicaCount replicas() const noexcept { return pool_.replicas(); }
   // Where it is among the workers of its cluster; one alone has no link.
   const WorkerPlace& worker() const noexcept { return worker_; }
-  const WorkerLink* workers() const noexcept { return workers_ ? &*workers_ : nullptr; }
+  WorkerLink* workers() noexcept { return workers_ ? &*workers_ : nullptr; }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
@@ -98,6 +98,8 @@ class Strategy final : public Counted {
   const FlightRecorder& recorder() const noexcept { return recorder_; }
   VariableRegistry& variables() noexcept { return variables_; }
   const Devices& devices() const noexcept { return devices_; }
+  // The name of a replica's device.
+  Status device_of(GlobalReplica replica, const char** out_name) const noexcept;
   const Communication& communication() const noexcept { return communication_; }
   // Of the mesh strategy: which devices its replicas are made of (NULL: not known), and their axes.
   const DeviceAssignment* assignment() const noexcept { return assignment_.get(); }
@@ -108,7 +110,7 @@ class Strategy final : public Counted {
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
   CrossReplica cross_replica() noexcept {
-    return {&memory(), replicas(), &arena_, layout(), cross_device_.get()};
+    return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), workers()};
   }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.

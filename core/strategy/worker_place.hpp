@@ -20,7 +20,7 @@ struct WorkerPlace {
 
   int me = 0;
   std::pmr::vector<int> replicas;  // of each worker
-  FoundText job;                      // not set: there is no cluster
+  FoundText job;                   // not set: there is no cluster
   int32_t task = 0;
   bool is_chief = true;  // it saves, and writes summaries
 

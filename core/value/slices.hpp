@@ -27,6 +27,14 @@ class Slices {
   // Changes the variable's copy that `replica` has, row by row in the order given.
   void apply(int32_t how, Variable& variable, LocalReplica replica) const noexcept;
 
+  const ValueRef& values() const noexcept { return values_; }
+  const ValueRef& indices() const noexcept { return indices_; }
+  // Rows of several, one after another.
+  void become(ValueRef values, ValueRef indices) noexcept {
+    values_ = std::move(values);
+    indices_ = std::move(indices);
+  }
+
  private:
   ValueRef values_;   // without gaps
   ValueRef indices_;  // without gaps

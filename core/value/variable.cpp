@@ -114,7 +114,7 @@ Status Variable::create(Memory& memory, const VariableHome& home, const Variable
   DIST_TRY(check_tensor(initial, "initial", &size));
   DIST_TRY(check(home, named, named.name, initial.dtype));
   Ref<Variable> variable = make_counted<Variable>(memory, home, named, initial, size);
-  variable->make_copies(initial, variable->mirrored() ? home.num_replicas : 1);
+  variable->make_copies(initial, variable->mirrored() ? home.replicas.local() : 1);
   *out = std::move(variable);
   return kOk;
 }
@@ -149,12 +149,14 @@ dist_tensor Variable::component(LocalReplica replica) const noexcept {
   return {copies_[copy], dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), nullptr};
 }
 
-Status Variable::component(LocalReplica replica, const char* call, dist_tensor* out) const noexcept {
-  if (replica < LocalReplica{0} || replica >= LocalReplica{num_replicas()}) {
-    return invalid_argument("%s(): replica_id is %d; variable \"%s\" has components 0 to %d", call,
-                            static_cast<int>(replica), name(), num_replicas() - 1);
+Status Variable::component(GlobalReplica replica, const char* call, dist_tensor* out) const noexcept {
+  const LocalReplica local = home_.replicas.local_of(replica);
+  if (local == kNoLocalReplica) {
+    return invalid_argument("%s(): replica_id is %d; variable \"%s\" has components %d to %d", call,
+                            number(replica), name(), number(home_.replicas.first()),
+                            number(home_.replicas.last()));
   }
-  *out = component(replica);
+  *out = component(local);
   return kOk;
 }
 

@@ -31,7 +31,7 @@ Status check_partitions(int32_t partitions) noexcept;
 // The kind and size of the strategy that makes a variable.
 struct VariableHome {
   int32_t strategy_kind;
-  int32_t num_replicas;
+  ReplicaCount replicas;
 };
 
 class Variable final : public Counted {
@@ -52,7 +52,7 @@ class Variable final : public Counted {
   bool made_with(const VariableOptions& options) const noexcept;
   // Of the strategy that it was made by.
   int32_t strategy_kind() const noexcept { return home_.strategy_kind; }
-  int32_t num_replicas() const noexcept { return home_.num_replicas; }
+  int32_t num_replicas() const noexcept { return home_.replicas.local(); }
   int32_t num_copies() const noexcept { return static_cast<int32_t>(copies_.size()); }
 
   // TensorFlow's four classes of variables: MirroredVariable, SyncOnReadVariable, AggregatingVariable
@@ -75,8 +75,8 @@ class Variable final : public Counted {
   dist_tensor component(LocalReplica replica) const noexcept;
   // Where any copy will do, or the first is what counts.
   dist_tensor first_copy() const noexcept { return component(LocalReplica{0}); }
-  // The same for any number. `call` is the function's name in messages.
-  Status component(LocalReplica replica, const char* call, dist_tensor* out) const noexcept;
+  // The same for any number that a program gives. `call` is the function's name in messages.
+  Status component(GlobalReplica replica, const char* call, dist_tensor* out) const noexcept;
 
   // OK where `value` can be assigned to a copy: the same dtype and shape, a known `how`. `what` begins
   // messages.

@@ -84,7 +84,7 @@ static void a_worker_knows_its_place(void **state) {
     assert_int_equal(p.should_save_summary, w == 0);
     assert_int_equal(p.should_init, 1);
     const char *name = NULL;
-    assert_ok(dist_strategy_device(all.strategies[w], 0, &name));
+    assert_ok(dist_strategy_device(all.strategies[w], w == 0 ? 0 : 2, &name));
     explanation text = {0};
     assert_ok(dist_explain(all.strategies[w], keep_text, &text));
     assert_has(text.text,
@@ -274,7 +274,7 @@ static void threads_of_the_host_are_replicas_of_workers_too(void **state) {
     pthread_t ids[3];
     for (int r = 0; r < 3; ++r) {
       threads[r] =
-          (host_thread){.strategy = all.strategies[r / 2], .id = r % 2, .fn = add_up, .user_data = &found};
+          (host_thread){.strategy = all.strategies[r / 2], .id = r, .fn = add_up, .user_data = &found};
       assert_int_equal(pthread_create(&ids[r], NULL, host_thread_main, &threads[r]), 0);
     }
     for (int r = 0; r < 3; ++r) {

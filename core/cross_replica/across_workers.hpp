@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// AcrossWorkers: how an operation of the cross-replica context reaches what the replicas of other workers have. Every
+// worker makes the same calls in the same order, each on one thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "core/base/tensor.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+class AcrossWorkers {
+ public:
+  virtual int num_workers() const noexcept = 0;
+  virtual int me() const noexcept = 0;
+  // outs[t] = the fold of in[k * n + t] over the contributions k of worker 0, 1, ..., in their order; n is the number of
+  // outs, and every worker brings at least one contribution. MEAN divides by the number of all of them.
+  virtual Status reduce(dist_reduce_op op, std::span<const dist_tensor> in, std::span<dist_tensor> outs) = 0;
+  // The workers' tensors, joined along the axis, along which their sizes may differ.
+  virtual Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) = 0;
+  // Every worker gets what worker 0 has.
+  virtual Status broadcast(dist_tensor& tensor) = 0;
+
+ protected:
+  ~AcrossWorkers() = default;
+};
+
+}  // namespace dist

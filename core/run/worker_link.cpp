@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/worker_link.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory_resource>
+#include <vector>
+
+#include "core/collective/collectives.hpp"
+
+namespace dist {
+namespace {
+
+constexpr std::array<int, DIST_MAX_REPLICAS> all_ones() noexcept {
+  std::array<int, DIST_MAX_REPLICAS> ones{};
+  for (int& each : ones) each = 1;
+  return ones;
+}
+constexpr std::array<int, DIST_MAX_REPLICAS> kOneEach = all_ones();
+
+}  // namespace
+
+Status WorkerLink::Way::join(InProcessNetwork* network, int num_workers, int me) noexcept {
+  if (network == nullptr) return kOk;
+  if (network->num_workers() != num_workers) {
+    return invalid_argument("network is for %d workers, and the cluster has %d", network->num_workers(),
+                            num_workers);
+  }
+  DIST_TRY(network->join(me, &transport_));
+  network_ = Ref<InProcessNetwork>::share(network);
+  return kOk;
+}
+
+WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options)
+    : memory_(memory),
+      cache_bytes_(options.cache_bytes),
+      way_(std::move(way)),
+      unreachable_(static_cast<int>(options.replicas.size()), options.me),
+      transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),
+      replicas_(memory, transport_.share(0), group, host,
+                {.members = options.replicas, .timeout_ns = options.timeout_ns}),
+      carriers_group_(memory, 1, group.policy(), host, options.timeout_ns,
+                      {.number = kCarriers, .naming = {.first = GlobalReplica{options.me}, .workers = true}}),
+      carriers_(
+          memory, transport_.share(1), carriers_group_, host,
+          {.members = std::span(kOneEach).first(options.replicas.size()), .timeout_ns = options.timeout_ns}) {
+}
+
+void WorkerLink::begin_run(const RunDeadline& deadline) noexcept {
+  open_ = true;
+  carriers_group_.begin_run(deadline);
+  replicas_.begin_run();
+  carriers_.begin_run();
+}
+
+void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
+  open_ = false;
+  replicas_.leave(outcome, why);
+  carriers_.leave(outcome, why);
+}
+
+void WorkerLink::end_turn(uint64_t failures_before) noexcept {
+  if (!open_) return;
+  const bool failed = failures_on_this_thread() != failures_before;
+  end_run(failed ? Status(last_error().code) : kOk, failed ? last_error() : ErrorRecord{});
+}
+
+void WorkerLink::cancel(const char* reason) noexcept {
+  reason == nullptr ? carriers_group_.cancel() : carriers_group_.cancel(reason);
+}
+
+Status WorkerLink::reduce(dist_reduce_op op, std::span<const dist_tensor> in, std::span<dist_tensor> outs) {
+  begin_turn();
+  Call call;
+  call.collective = Collective::kAllReduce;
+  call.op = op;
+  call.in = in.data();
+  call.out = outs.data();
+  call.n = outs.size();
+  call.contributions = in.size() / outs.size();
+  return collective(carrier(), call);
+}
+
+Status WorkerLink::join(const dist_tensor& mine, int32_t axis, ValueRef* out) {
+  begin_turn();
+  // The sizes first, since the result must be made before the tensors meet.
+  int64_t size = mine.shape[axis];
+  const int64_t one = 1;
+  dist_tensor total{&size, DIST_I64, 1, &one, nullptr};
+  DIST_TRY(all_reduce(carrier(), DIST_REDUCE_SUM, &total, &total, 1));
+  int64_t shape[DIST_MAX_NDIM];
+  std::copy_n(mine.shape, mine.ndim, shape);
+  shape[axis] = size;
+  DIST_TRY(Value::copy_tensor(memory_, {nullptr, mine.dtype, mine.ndim, shape, nullptr}, out));
+  const dist_tensor joined = (*out)->tensor();
+  Call call;
+  call.collective = Collective::kAllGather;
+  call.axis = axis;
+  call.in = &mine;
+  call.out = &joined;
+  call.n = 1;
+  return collective(carrier(), call);
+}
+
+Status WorkerLink::broadcast(dist_tensor& tensor) {
+  begin_turn();
+  return dist::broadcast(carrier(), 0, &tensor, &tensor, 1);
+}
+
+void WorkerLink::begin_turn() noexcept {
+  if (!open_) begin_run({});
+}
+
+}  // namespace dist

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerLink: what a strategy has of the other workers: the transport to them, the meeting of all replicas, and a meeting
+// of one member each for what the cross-replica context does. Both take part in the same runs, which are those of the
+// strategy and, between them, what operations from outside need others for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "core/base/host.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/collective/collectives.hpp"
+#include "core/comm/workers.hpp"
+#include "core/cross_replica/across_workers.hpp"
+#include "core/engine/in_process.hpp"
+#include "core/engine/shared_transport.hpp"
+#include "core/engine/unreachable.hpp"
+
+namespace dist {
+
+class WorkerLink final : public AcrossWorkers {
+ public:
+  // How the others are reached. Joined once; what nobody keeps is closed.
+  class Way {
+   public:
+    Way() noexcept = default;
+    Way(Way&& other) noexcept
+        : network_(std::move(other.network_)), transport_(std::exchange(other.transport_, nullptr)) {}
+    ~Way() { close(); }
+    // `network` NULL: nothing leads to the others.
+    Status join(InProcessNetwork* network, int num_workers, int me) noexcept;
+    Transport* transport() const noexcept { return transport_; }
+    void close() noexcept {
+      if (transport_ != nullptr) transport_->close();
+    }
+
+   private:
+    Ref<InProcessNetwork> network_;
+    Transport* transport_ = nullptr;
+  };
+
+  struct Options {
+    int me;
+    std::span<const int> replicas;  // of each worker
+    int64_t timeout_ns;             // the group's
+    std::size_t cache_bytes;        // of the last-level cache
+  };
+  // `group`: of this worker's replicas. Throws std::bad_alloc.
+  WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
+
+  WorkerMeeting& meeting() noexcept { return replicas_; }
+  bool reaches_others() const noexcept { return way_.transport() != nullptr; }
+  // Peers hear that this worker has left. Any thread, also while a replica is inside a collective.
+  void close() noexcept { way_.close(); }
+
+  // A run of the strategy, after its group's has begun; and its end, however it ends.
+  void begin_run(const RunDeadline& deadline) noexcept;
+  void end_run(Status outcome, const ErrorRecord& why) noexcept;
+  // Between two runs, with none under way: what the cross-replica context does is a run of the workers, from when it
+  // first needs them.
+  void begin_turn() noexcept;
+  void end_turn(uint64_t failures_before) noexcept;
+
+  // What ends a run, from any thread.
+  void cancel(const char* reason) noexcept;
+  void condemn(const ErrorRecord& why) noexcept { carriers_group_.condemn(why); }
+
+  int num_workers() const noexcept override { return replicas_.num_workers(); }
+  int me() const noexcept override { return replicas_.me(); }
+  Status reduce(dist_reduce_op op, std::span<const dist_tensor> in, std::span<dist_tensor> outs) override;
+  Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) override;
+  Status broadcast(dist_tensor& tensor) override;
+
+ private:
+  // No group of replicas has it.
+  static constexpr int32_t kCarriers = -1;
+
+  Member carrier() noexcept {
+    return {carriers_group_, 0, nullptr, 0, cache_bytes_, nullptr, nullptr, &carriers_};
+  }
+
+  Memory& memory_;
+  const std::size_t cache_bytes_;
+  Way way_;
+  UnreachableTransport unreachable_;
+  SharedTransport transport_;
+  WorkerMeeting replicas_;
+  Group carriers_group_;
+  WorkerMeeting carriers_;
+  bool open_ = false;  // a run
+};
+
+}  // namespace dist

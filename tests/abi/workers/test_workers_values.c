@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cross-replica context over several workers: what reduces, gathers, and reads or writes variables. One program is
+ * played in every layout of four replicas; what it writes down is on every worker what one process writes down.
+ */
+#include "../workers_support.h"
+
+#include <unistd.h>
+
+enum { REPLICAS = 4, MOST_BYTES = 1 << 16 };
+
+typedef struct notes {
+  unsigned char bytes[MOST_BYTES];
+  size_t size;
+} notes;
+
+typedef struct program {
+  dist_strategy *strategy;
+  int32_t first, local; /* this worker's replicas */
+  notes *notes;
+} program;
+
+static dist_status note(notes *to, const void *bytes, size_t size) {
+  if (to->size + size > sizeof to->bytes) return dist_fail(DIST_RESOURCE_EXHAUSTED, "more notes than room");
+  memcpy(to->bytes + to->size, bytes, size);
+  to->size += size;
+  return DIST_OK;
+}
+
+static dist_status note_tensor(notes *to, const dist_tensor *tensor) {
+  size_t bytes = tensor->dtype == DIST_F64 || tensor->dtype == DIST_I64 ? 8
+                 : tensor->dtype == DIST_BF16                           ? 2
+                                                                        : 4;
+  for (int32_t d = 0; d < tensor->ndim; ++d) bytes *= (size_t)tensor->shape[d];
+  dist_status status = note(to, &tensor->dtype, sizeof tensor->dtype);
+  if (status == DIST_OK) status = note(to, tensor->shape, (size_t)tensor->ndim * sizeof *tensor->shape);
+  return status == DIST_OK ? note(to, tensor->data, bytes) : status;
+}
+
+static dist_status note_value(notes *to, dist_value *value) {
+  dist_status status = DIST_OK;
+  if (dist_value_size(value) != 0) {
+    for (size_t i = 0; i < dist_value_size(value) && status == DIST_OK; ++i) {
+      status = note_value(to, dist_value_item(value, i));
+    }
+    return status;
+  }
+  dist_tensor tensor;
+  status = dist_value_tensor(value, &tensor);
+  return status == DIST_OK ? note_tensor(to, &tensor) : status;
+}
+
+/* Elements whose sum depends on the order. */
+static float element(int32_t replica, int64_t i) { return (float)(replica + 1) / (float)(7 * i + 3); }
+
+/* The replicas' tensors of [rows_of(r), 3]. */
+static dist_status per_replica(const program *p, int32_t dtype, int64_t rows, int64_t more,
+                               dist_value **out) {
+  dist_value *items[REPLICAS] = {0};
+  dist_status status = DIST_OK;
+  for (int32_t k = 0; k < p->local && status == DIST_OK; ++k) {
+    const int32_t r = p->first + k;
+    const int64_t shape[] = {rows + more * r, 3};
+    float floats[64];
+    double doubles[64];
+    int32_t ints[64];
+    uint16_t halves[64];
+    for (int64_t i = 0; i < shape[0] * 3; ++i) {
+      floats[i] = element(r, i);
+      doubles[i] = element(r, i) * 1e9;
+      ints[i] = (int32_t)(1000 * r + i);
+      uint32_t bits = 0;
+      memcpy(&bits, &floats[i], sizeof bits);
+      halves[i] = (uint16_t)(bits >> 16);
+    }
+    void *const data = dtype == DIST_F32   ? (void *)floats
+                       : dtype == DIST_F64 ? (void *)doubles
+                       : dtype == DIST_I32 ? (void *)ints
+                                           : (void *)halves;
+    const dist_tensor tensor = {data, dtype, 2, shape, NULL};
+    status = dist_value_create_tensor(p->strategy, &tensor, &items[k]);
+  }
+  if (status == DIST_OK) status = dist_value_create_per_replica(p->strategy, items, (size_t)p->local, out);
+  for (int32_t k = 0; k < p->local; ++k) dist_value_release(items[k]);
+  return status;
+}
+
+static const int32_t kDtypes[] = {DIST_F32, DIST_F64, DIST_I32, DIST_BF16};
+
+/* ---- Values ---- */
+
+static dist_status reduce_all_ways(const program *p) {
+  dist_status status = DIST_OK;
+  for (size_t d = 0; d < COUNT_OF(kDtypes) && status == DIST_OK; ++d) {
+    for (int k = 0; k < 6 && status == DIST_OK; ++k) {
+      const dist_reduce_op op = k % 2 == 0 ? DIST_REDUCE_SUM : DIST_REDUCE_MEAN;
+      static const int32_t axes[] = {0, 1};
+      const size_t num_axes = (size_t)k / 2;
+      dist_value *value = NULL;
+      dist_value *result = NULL;
+      status = per_replica(p, kDtypes[d], 2, num_axes == 0 ? 0 : 1, &value);
+      if (status == DIST_OK) status = dist_reduce(p->strategy, op, value, axes, num_axes, &result);
+      if (status == DIST_OK) status = note_value(p->notes, result);
+      dist_value_release(result);
+      dist_value_release(value);
+    }
+  }
+  return status;
+}
+
+static dist_status reduce_a_batch(const program *p) {
+  dist_value *values[20] = {0};
+  dist_value *results[20] = {0};
+  dist_status status = DIST_OK;
+  for (int k = 0; k < 20 && status == DIST_OK; ++k)
+    status = per_replica(p, kDtypes[k % 4], k % 5, 0, &values[k]);
+  if (status == DIST_OK)
+    status = dist_batch_reduce_to(p->strategy, DIST_REDUCE_MEAN, values, NULL, 20, NULL, results);
+  for (int k = 0; k < 20; ++k) {
+    /* mirrored: of the first component */
+    if (status == DIST_OK) {
+      dist_value *const first =
+          dist_value_size(results[k]) != 0 ? dist_value_item(results[k], 0) : results[k];
+      status = note_value(p->notes, first);
+    }
+    dist_value_release(results[k]);
+    dist_value_release(values[k]);
+  }
+  return status;
+}
+
+static dist_status gather_uneven_parts(const program *p) {
+  dist_value *value = NULL;
+  dist_value *result = NULL;
+  dist_status status = per_replica(p, DIST_F32, 0, 2, &value);
+  if (status == DIST_OK) status = dist_gather(p->strategy, value, 0, &result);
+  if (status == DIST_OK) status = note_value(p->notes, result);
+  dist_value_release(result);
+  dist_value_release(value);
+  return status;
+}
+
+/* ---- Variables ---- */
+
+typedef struct step {
+  dist_variable *sum, *mean, *on_read;
+} step;
+
+static dist_status assign_in_replicas(dist_replica *replica, void *user_data) {
+  const step *given = user_data;
+  float mine[6];
+  for (int i = 0; i < 6; ++i) mine[i] = element(dist_replica_id(replica), i);
+  const int64_t shape[] = {2, 3};
+  const dist_tensor tensor = {mine, DIST_F32, 2, shape, NULL};
+  dist_status status = dist_replica_assign(replica, given->sum, DIST_ASSIGN_ADD, &tensor, NULL);
+  if (status == DIST_OK) status = dist_replica_assign(replica, given->mean, DIST_ASSIGN, &tensor, NULL);
+  if (status == DIST_OK)
+    status = dist_replica_assign(replica, given->on_read, DIST_ASSIGN_ADD, &tensor, NULL);
+  return status;
+}
+
+static dist_status note_variable(const program *p, dist_variable *variable) {
+  dist_value *value = NULL;
+  dist_status status = dist_variable_read(p->strategy, variable, &value);
+  if (status == DIST_OK) status = note_value(p->notes, value);
+  dist_value_release(value);
+  return status;
+}
+
+static dist_status make(const program *p, int32_t aggregation, int32_t synchronization, dist_variable **out) {
+  float first[6]; /* every worker has another one */
+  for (int i = 0; i < 6; ++i) first[i] = (float)(p->first * 100 + i);
+  const int64_t shape[] = {2, 3};
+  const dist_tensor initial = {first, DIST_F32, 2, shape, NULL};
+  dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+  options.aggregation = aggregation;
+  options.synchronization = synchronization;
+  return dist_variable_create(p->strategy, &initial, &options, out);
+}
+
+static dist_status use_variables(const program *p) {
+  step given = {0};
+  dist_status status = make(p, DIST_AGGREGATION_SUM, DIST_SYNCHRONIZATION_ON_WRITE, &given.sum);
+  if (status == DIST_OK) status = make(p, DIST_AGGREGATION_MEAN, DIST_SYNCHRONIZATION_ON_WRITE, &given.mean);
+  if (status == DIST_OK) status = make(p, DIST_AGGREGATION_SUM, DIST_SYNCHRONIZATION_ON_READ, &given.on_read);
+  dist_variable *const all[] = {given.sum, given.mean, given.on_read};
+  for (int i = 0; i < 3 && status == DIST_OK; ++i) status = note_variable(p, all[i]);
+  if (status == DIST_OK) status = dist_run(p->strategy, assign_in_replicas, &given, NULL);
+  for (int i = 0; i < 3 && status == DIST_OK; ++i) status = note_variable(p, all[i]);
+  /* A sum that is assigned from outside reads as what was assigned. */
+  if (status == DIST_OK) {
+    float whole[6];
+    for (int i = 0; i < 6; ++i) whole[i] = (float)(i - 2) * 1.25f;
+    const int64_t shape[] = {2, 3};
+    const dist_tensor tensor = {whole, DIST_F32, 2, shape, NULL};
+    dist_value *value = NULL;
+    status = dist_value_create_tensor(p->strategy, &tensor, &value);
+    if (status == DIST_OK) status = dist_variable_assign(p->strategy, given.on_read, DIST_ASSIGN, value);
+    if (status == DIST_OK) status = note_variable(p, given.on_read);
+    dist_value_release(value);
+  }
+  for (int i = 0; i < 3; ++i) dist_variable_destroy(all[i]);
+  return status;
+}
+
+/* ---- A value of every replica, and what a merge function does with it ---- */
+
+static dist_status reduce_here(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                               void *user_data) {
+  (void)user_data;
+  return dist_reduce(strategy, DIST_REDUCE_SUM, dist_value_item(args, 0), NULL, 0, out_result);
+}
+
+typedef struct merged {
+  dist_strategy *strategy;
+  float sums[REPLICAS];
+} merged;
+
+static dist_status merge_and_note(dist_replica *replica, void *user_data) {
+  merged *to = user_data;
+  float mine = element(dist_replica_id(replica), 5);
+  const dist_tensor tensor = {&mine, DIST_F32, 0, NULL, NULL};
+  dist_value *item = NULL;
+  dist_value *args = NULL;
+  dist_value *result = NULL;
+  dist_status status = dist_value_create_tensor(to->strategy, &tensor, &item);
+  if (status == DIST_OK) status = dist_value_create_list(to->strategy, &item, 1, &args);
+  if (status == DIST_OK) status = dist_merge_call(replica, reduce_here, to, args, NULL, &result);
+  dist_tensor sum;
+  if (status == DIST_OK) status = dist_value_tensor(result, &sum);
+  if (status == DIST_OK) memcpy(&to->sums[dist_replica_id(replica)], sum.data, sizeof(float));
+  dist_value_release(result);
+  dist_value_release(args);
+  dist_value_release(item);
+  return status;
+}
+
+static dist_status merge(const program *p) {
+  merged to = {.strategy = p->strategy};
+  dist_status status = dist_run(p->strategy, merge_and_note, &to, NULL);
+  for (int32_t k = 1; k < p->local && status == DIST_OK; ++k) {
+    if (memcmp(&to.sums[p->first + k], &to.sums[p->first], sizeof(float)) != 0)
+      status = dist_fail(DIST_INTERNAL, "replicas got different results");
+  }
+  return status == DIST_OK ? note(p->notes, &to.sums[p->first], sizeof(float)) : status;
+}
+
+/* ---- In every layout ---- */
+
+static dist_status play(dist_strategy *strategy, int worker, void *user_data) {
+  dist_strategy_properties properties = DIST_STRATEGY_PROPERTIES_INIT;
+  dist_status status = dist_strategy_query(strategy, &properties);
+  program p = {strategy, properties.first_replica, properties.num_local_replicas,
+               (notes *)user_data + worker};
+  if (status == DIST_OK) status = reduce_all_ways(&p);
+  if (status == DIST_OK) status = reduce_a_batch(&p);
+  if (status == DIST_OK) status = gather_uneven_parts(&p);
+  if (status == DIST_OK) status = use_variables(&p);
+  if (status == DIST_OK) status = merge(&p);
+  return status;
+}
+
+static void every_layout_notes_what_one_process_does(void **state) {
+  (void)state;
+  static notes wanted;
+  static notes found[MOST_WORKERS];
+  dist_strategy *alone = strategy_of(REPLICAS, DIST_THREADS_CALLER);
+  assert_ok(play(alone, 0, &wanted));
+  assert_ok(dist_strategy_destroy(alone));
+  const char *const layouts[] = {"4", "2+2", "1+1+1+1", "3+1", "1+2+1"};
+  for (size_t k = 0; k < COUNT_OF(layouts); ++k) {
+    workers all = workers_of(layouts[k], (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+    memset(found, 0, sizeof found);
+    all_workers(&all, play, found);
+    for (int w = 0; w < all.n; ++w) {
+      assert_int_equal(found[w].size, wanted.size);
+      assert_memory_equal(found[w].bytes, wanted.bytes, wanted.size);
+    }
+    end_workers(&all);
+  }
+}
+
+/* ---- Where several workers differ from one process ---- */
+
+static dist_status reduce_what_is_not_distributed(dist_strategy *strategy, int worker, void *user_data) {
+  float *sums = user_data;
+  float mine = (float)(worker + 1);
+  const dist_tensor tensor = {&mine, DIST_F32, 0, NULL, NULL};
+  dist_value *value = NULL;
+  dist_value *result = NULL;
+  dist_status status = dist_value_create_tensor(strategy, &tensor, &value);
+  if (status == DIST_OK) status = dist_reduce(strategy, DIST_REDUCE_SUM, value, NULL, 0, &result);
+  dist_tensor sum;
+  if (status == DIST_OK) status = dist_value_tensor(result, &sum);
+  if (status == DIST_OK) memcpy(&sums[worker], sum.data, sizeof(float));
+  dist_value_release(result);
+  dist_value_release(value);
+  return status;
+}
+
+static void a_tensor_is_one_contribution_of_its_worker(void **state) {
+  (void)state;
+  workers all = workers_of("2+1+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+  float sums[MOST_WORKERS] = {0};
+  all_workers(&all, reduce_what_is_not_distributed, sums);
+  for (int w = 0; w < 3; ++w) assert_true(sums[w] == 6.0f);
+  end_workers(&all);
+}
+
+static dist_status assign_first(dist_replica *replica, void *user_data) {
+  const float mine = (float)dist_replica_id(replica);
+  const dist_tensor tensor = {(void *)&mine, DIST_F32, 0, NULL, NULL};
+  return dist_replica_assign(replica, user_data, DIST_ASSIGN, &tensor, NULL);
+}
+
+static dist_status assign_the_first_replicas(dist_strategy *strategy, int worker, void *user_data) {
+  float *read = user_data;
+  float zero = 0;
+  const dist_tensor initial = {&zero, DIST_F32, 0, NULL, NULL};
+  dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+  options.aggregation = DIST_AGGREGATION_ONLY_FIRST_REPLICA;
+  dist_variable *variable = NULL;
+  dist_status status = dist_variable_create(strategy, &initial, &options, &variable);
+  if (status == DIST_OK) status = dist_run(strategy, assign_first, variable, NULL);
+  dist_value *value = NULL;
+  if (status == DIST_OK) status = dist_variable_read(strategy, variable, &value);
+  dist_tensor tensor;
+  if (status == DIST_OK) status = dist_value_tensor(value, &tensor);
+  if (status == DIST_OK) memcpy(&read[worker], tensor.data, sizeof(float));
+  dist_value_release(value);
+  dist_variable_destroy(variable);
+  return status;
+}
+
+static void the_first_replica_is_each_workers(void **state) {
+  (void)state;
+  workers all = workers_of("2+2", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+  float read[MOST_WORKERS] = {0};
+  all_workers(&all, assign_the_first_replicas, read);
+  assert_true(read[0] == 0.0f && read[1] == 2.0f);
+  end_workers(&all);
+}
+
+static dist_status reduce_badly(dist_strategy *strategy, int worker, void *user_data) {
+  (void)user_data;
+  float two[] = {1, 2};
+  const int64_t shape[] = {worker == 1 ? 2 : 1};
+  const dist_tensor tensor = {two, DIST_F32, 1, shape, NULL};
+  dist_value *value = NULL;
+  dist_value *result = NULL;
+  dist_status status = dist_value_create_tensor(strategy, &tensor, &value);
+  if (status == DIST_OK) status = dist_reduce(strategy, DIST_REDUCE_SUM, value, NULL, 0, &result);
+  dist_value_release(result);
+  dist_value_release(value);
+  return status;
+}
+
+static dist_status fail_before(dist_strategy *strategy, int worker, void *user_data) {
+  if (worker != 1) return reduce_what_is_not_distributed(strategy, worker, user_data);
+  char flag = 1;
+  const dist_tensor tensor = {&flag, DIST_BOOL, 0, NULL, NULL};
+  dist_value *value = NULL;
+  dist_value *result = NULL;
+  dist_status status = dist_value_create_tensor(strategy, &tensor, &value);
+  if (status == DIST_OK) status = dist_reduce(strategy, DIST_REDUCE_SUM, value, NULL, 0, &result);
+  dist_value_release(value);
+  return status;
+}
+
+static void workers_that_disagree_are_told_so(void **state) {
+  (void)state;
+  workers all = workers_of("2+2+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+  const worker_fn cases[] = {reduce_badly, fail_before};
+  for (size_t k = 0; k < COUNT_OF(cases); ++k) {
+    float sums[MOST_WORKERS] = {0};
+    worker_thread threads[MOST_WORKERS];
+    on_workers(&all, cases[k], sums, threads);
+    for (int w = 0; w < all.n; ++w) {
+      assert_int_not_equal(threads[w].status, DIST_OK);
+      if (w != 1 || k == 0) assert_has(threads[w].error.message, "worker 1");
+    }
+    all_workers(&all, reduce_what_is_not_distributed, sums);
+    for (int w = 0; w < 3; ++w) assert_true(sums[w] == 6.0f);
+  }
+  end_workers(&all);
+}
+
+/* ---- Checkpoints ---- */
+
+typedef struct files {
+  char path[64];
+  float values[MOST_WORKERS];
+} files;
+
+static dist_status count(dist_replica *replica, void *user_data) {
+  const float one = 1;
+  const dist_tensor tensor = {(void *)&one, DIST_F32, 0, NULL, NULL};
+  return dist_replica_assign(replica, user_data, DIST_ASSIGN_ADD, &tensor, NULL);
+}
+
+static dist_status save_or_load(dist_strategy *strategy, int worker, files *kept, int saves) {
+  float zero = 0;
+  const dist_tensor initial = {&zero, DIST_F32, 0, NULL, NULL};
+  dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+  options.aggregation = DIST_AGGREGATION_SUM;
+  options.synchronization = DIST_SYNCHRONIZATION_ON_READ;
+  options.name = "steps";
+  dist_variable *variable = NULL;
+  dist_value *value = NULL;
+  dist_tensor tensor;
+  dist_status status = dist_variable_create(strategy, &initial, &options, &variable);
+  if (status == DIST_OK && saves) status = dist_run(strategy, count, variable, NULL);
+  if (status == DIST_OK) {
+    status = saves ? dist_checkpoint_save(strategy, kept->path, &variable, 1, NULL)
+                   : dist_checkpoint_load(strategy, kept->path, &variable, 1, NULL);
+  }
+  if (status == DIST_OK) status = dist_variable_read(strategy, variable, &value);
+  if (status == DIST_OK) status = dist_value_tensor(value, &tensor);
+  if (status == DIST_OK) memcpy(&kept->values[worker], tensor.data, sizeof(float));
+  dist_value_release(value);
+  dist_variable_destroy(variable);
+  return status;
+}
+
+static dist_status save(dist_strategy *strategy, int worker, void *user_data) {
+  return save_or_load(strategy, worker, user_data, 1);
+}
+static dist_status load(dist_strategy *strategy, int worker, void *user_data) {
+  return save_or_load(strategy, worker, user_data, 0);
+}
+
+static void a_checkpoint_is_written_once_and_read_by_any_layout(void **state) {
+  (void)state;
+  files kept = {.path = "/tmp/dist-workers-XXXXXX"};
+  const int file = mkstemp(kept.path);
+  assert_true(file >= 0);
+  close(file);
+  const char *const layouts[] = {"2+2", "1+1+1+1", "4", "1+3"};
+  for (size_t from = 0; from < COUNT_OF(layouts); ++from) {
+    workers all = workers_of(layouts[from], (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+    all_workers(&all, save, &kept);
+    for (int w = 0; w < all.n; ++w) assert_true(kept.values[w] == 4.0f);
+    end_workers(&all);
+    for (size_t to = 0; to < COUNT_OF(layouts); ++to) {
+      memset(kept.values, 0, sizeof kept.values);
+      all = workers_of(layouts[to], (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+      all_workers(&all, load, &kept);
+      for (int w = 0; w < all.n; ++w) assert_true(kept.values[w] == 4.0f);
+      end_workers(&all);
+    }
+  }
+  /* Whoever cannot write tells the others. */
+  workers all = workers_of("1+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+  files nowhere = {.path = "/nowhere/at/all"};
+  worker_thread threads[MOST_WORKERS];
+  on_workers(&all, save, &nowhere, threads);
+  for (int w = 0; w < 2; ++w) assert_int_not_equal(threads[w].status, DIST_OK);
+  assert_has(threads[1].error.message, "/nowhere/at/all");
+  end_workers(&all);
+  remove(kept.path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_layout_notes_what_one_process_does),
+      cmocka_unit_test(a_tensor_is_one_contribution_of_its_worker),
+      cmocka_unit_test(the_first_replica_is_each_workers),
+      cmocka_unit_test(workers_that_disagree_are_told_so),
+      cmocka_unit_test(a_checkpoint_is_written_once_and_read_by_any_layout),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
