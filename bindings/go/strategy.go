@@ -136,13 +136,13 @@ func New(options Options) (*Strategy, error) {
 	native.SetStack_size_bytes(options.StackSize)
 	native.SetAsync_bytes(options.AsyncBytes)
 	if options.ParameterDevice != "" {
-		native.SetParameter_device(options.ParameterDevice)
+		native.SetParameter_device(u.text(options.ParameterDevice))
 	}
-	native.Set_devices(options.Devices, int64(len(options.Devices)))
+	native.Set_devices(u.texts(options.Devices), int64(len(options.Devices)))
 	native.SetCross_device(u.crossDevice(options.CrossDevice))
 	native.SetDevice_assignment(u.assignment(options.DeviceAssignment))
 	native.SetCluster_resolver(u.resolver(options.ClusterResolver))
-	setAxes(native, options.Axes)
+	u.setAxes(native, options.Axes)
 	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
 	if u.err != nil {
 		return nil, u.err
