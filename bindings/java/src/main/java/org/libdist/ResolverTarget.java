@@ -2,6 +2,7 @@
 
 package org.libdist;
 
+import java.lang.ref.Reference;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -91,7 +92,9 @@ final class ResolverTarget extends Target {
         switch (question) {
             case DistModuleConstants.RESOLVER_SPEC:
                 ClusterSpec spec = Objects.requireNonNull(functions.spec(), "spec() gave null");
-                answer.set_spec(ClusterSpec.union(List.of(spec)).owner.handOver());
+                ClusterSpec copy = ClusterSpec.union(List.of(spec));
+                answer.set_spec(copy.owner.handOver());
+                Reference.reachabilityFence(copy); // or the cleaner may be first
                 break;
             case DistModuleConstants.RESOLVER_TASK_TYPE:
                 text(functions.taskType(), "taskType", answer);
