@@ -45,6 +45,8 @@ TEXTS = {
     "dist_write_trace": "write_trace",
     "dist_write_metrics": "write_metrics",
     "dist_topology_explain": "explain_topology",
+    "dist_cluster_explain": "explain_cluster",
+    "dist_slurm_expand_host_list": "expand_host_list",
 }
 # a method of Numbers, whose names nothing else has,
 NUMBERS = {

@@ -228,6 +228,9 @@ namespace dist_swig {
 static void append(const char *text, size_t size_bytes, void *out) {
   static_cast<std::string *>(out)->append(text, size_bytes);
 }
+static void append_line(const char *text, size_t size_bytes, void *out) {
+  static_cast<std::string *>(out)->append(text, size_bytes).push_back('\n');
+}
 
 }  // namespace dist_swig
 %}
@@ -263,6 +266,13 @@ class Text {
   }
   dist_status write_metrics(dist_strategy *strategy, const char *name) {
     return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
+  }
+  dist_status explain_cluster(const dist_cluster_resolver *resolver) {
+    return dist_cluster_explain(resolver, dist_swig::append, &text_);
+  }
+  /* a line each */
+  dist_status expand_host_list(const char *host_list) {
+    return dist_slurm_expand_host_list(host_list, dist_swig::append_line, &text_);
   }
 
  private:

@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_cluster.i: cluster.h, cluster_resolver.h and partitioner.h. A part of dist_options.i, for Python alone.
+ * dist_cluster.i: cluster.h, cluster_resolver.h and partitioner.h. A part of dist_options.i.
  */
 
 /* ---- How arguments look ------------------------------------------------------------------------------------------ */
 %dist_handle(dist_cluster_spec)
+%dist_handle(dist_cluster_job)
 %apply dist_cluster_spec *const * { const dist_cluster_spec *const * };
+%typemap(in, numinputs=0) const dist_cluster_spec_options *options "$1 = nullptr;"
+%ignore dist_cluster_explain; /* Text */
+%ignore dist_slurm_expand_host_list;
 
-/* All that is written, as a list of the pieces. */
-%typemap(in, numinputs=0) (dist_text_fn fn, void *user_data) (std::vector<std::string> pieces) %{
-  $1 = dist_swig::add_piece;
-  $2 = &pieces;
+#if defined(SWIGGO)
+/* Texts that may not be given, which is not the same as empty: nil is NULL. */
+%typemap(gotype) const char *task_type, const char *rpc_layer "*string"
+%typemap(imtype) const char *task_type, const char *rpc_layer "string"
+%typemap(goin) const char *task_type, const char *rpc_layer %{
+	if $input != nil {
+		$result = "=" + *$input
+	}
 %}
-%typemap(argout) (dist_text_fn fn, void *user_data) %{
-  {
-    PyObject *const list = PyList_New((Py_ssize_t)pieces$argnum.size());
-    for (size_t i = 0; list && i < pieces$argnum.size(); i++)
-      PyList_SET_ITEM(list, (Py_ssize_t)i, dist_swig::text_from(pieces$argnum[i].c_str()));
-    $result = SWIG_Python_AppendOutput($result, list);
-  }
+%typemap(in) const char *task_type (std::string text), const char *rpc_layer (std::string text) %{
+  text.assign($input.p, (size_t)$input.n);
+  $1 = text.empty() ? nullptr : &text[1];
 %}
+%apply const char * { const char *job }; /* of a cluster, which may be called "" */
+#endif
 
+#if defined(SWIGPYTHON)
 /* The capacity is given, the numbers come back. */
 %define %dist_int32_list(PATTERN)
 %typemap(in) PATTERN (std::vector<int32_t> numbers, size_t count) %{
@@ -53,22 +60,19 @@
     $result = SWIG_Python_AppendOutput($result, list);
   }
 %}
-
-%{
-namespace dist_swig {
-
-static void add_piece(const char *text, size_t size_bytes, void *pieces) {
-  static_cast<std::vector<std::string> *>(pieces)->emplace_back(text, size_bytes);
-}
-
-}  // namespace dist_swig
-%}
+#endif
 
 /* ---- Options ----------------------------------------------------------------------------------------------------- */
 %dist_options(dist_cluster_resolver_options)
 %dist_options(dist_slurm_options)
 %dist_options(dist_kubernetes_options)
 %ignore dist_cluster_resolver_options::allocator;
+%ignore dist_cluster_resolver_options::task_type;
+%ignore dist_cluster_resolver_options::rpc_layer;
+%extend dist_cluster_resolver_options {
+  void set_task_type(const char *text) { $self->task_type = dist_swig::keep($self, text); }
+  void set_rpc_layer(const char *text) { $self->rpc_layer = dist_swig::keep($self, text); }
+};
 %ignore dist_slurm_options::jobs;
 %ignore dist_slurm_options::num_jobs;
 %ignore dist_cluster_spec_options; /* all that it has is an allocator */
@@ -116,14 +120,24 @@ class ClusterJobs {
 %ignore dist_cluster_resolver_create_host; /* cluster_resolver_create_host() */
 %ignore dist_cluster_resolver_functions;
 %ignore dist_cluster_resolver_functions_init;
+%nodefaultctor ResolverAnswer;
+%nodefaultdtor ResolverAnswer;
 %feature("director") ResolverCallbacks;
+#if defined(SWIGPYTHON)
 %feature("director:except") ResolverCallbacks::answer {
   if ($error) return dist_swig_escaped();
 }
+#elif defined(SWIGJAVA)
+%feature("director:except") ResolverCallbacks::answer {
+  if (dist_swig_threw(jenv)) return DIST_UNKNOWN;
+}
+#endif
 %inline %{
-/** What a resolver of the language's own answers. */
+/** What a resolver of the language's own answers, and which texts it is asked with: one that is not may look empty. */
 class ResolverAnswer {
  public:
+  int32_t has_task_type() const { return has_task_type_; }
+  int32_t has_rpc_layer() const { return has_rpc_layer_; }
   void set_text(const char *text) {
     is_set_ = text != nullptr;
     text_ = text ? text : "";
@@ -135,7 +149,8 @@ class ResolverAnswer {
     spec_ = spec;
   }
 #if !defined(SWIG)
-  ResolverAnswer() = default;
+  ResolverAnswer(const char *task_type, const char *rpc_layer)
+      : has_task_type_(task_type != nullptr), has_rpc_layer_(rpc_layer != nullptr) {}
   ResolverAnswer(const ResolverAnswer &) = delete;
   ResolverAnswer &operator=(const ResolverAnswer &) = delete;
   ~ResolverAnswer() { dist_cluster_spec_destroy(spec_); }
@@ -154,6 +169,7 @@ class ResolverAnswer {
   int32_t number() const { return number_; }
 
  private:
+  const int32_t has_task_type_, has_rpc_layer_;
   std::string text_;
   bool is_set_ = false;
   int32_t number_ = 0;
@@ -162,7 +178,7 @@ class ResolverAnswer {
 };
 
 /** What a resolver is asked; 1 << question in the functions of cluster_resolver_create_host(). */
-enum ResolverQuestion {
+enum {
   RESOLVER_SPEC,
   RESOLVER_TASK_TYPE,
   RESOLVER_TASK_ID,
@@ -175,8 +191,8 @@ enum ResolverQuestion {
 /* The calls of dist_cluster_resolver_functions, as those of Callbacks: the result is a status. */
 struct ResolverCallbacks {
   virtual ~ResolverCallbacks() {}
-  virtual int32_t answer(int64_t token, int32_t question, const char *task_type, int32_t task_id,
-                         const char *rpc_layer, ResolverAnswer *answer) = 0;
+  virtual int32_t answer(int64_t token, int32_t question, const char *asked_type, int32_t task_id,
+                         const char *asked_layer, ResolverAnswer *answer) = 0;
 };
 %}
 %{
@@ -184,40 +200,45 @@ namespace dist_swig {
 
 static ResolverCallbacks *resolver_callbacks; /* set once, before the first resolver is made */
 
-static dist_status ask(int32_t question, void *token, ResolverAnswer *answer, const char *task_type = nullptr,
-                       int32_t task_id = DIST_TASK_UNSET, const char *rpc_layer = nullptr) {
-  return resolver_callbacks->answer(number(token), question, task_type, task_id, rpc_layer, answer);
+/* A question, and what came: `use` is called where the answer is one. */
+template <class Use>
+static dist_status ask(int32_t question, void *token, const char *task_type, int32_t task_id,
+                       const char *rpc_layer, Use use) {
+  ResolverAnswer answer(task_type, rpc_layer);
+  const dist_status status =
+      resolver_callbacks->answer(number(token), question, task_type, task_id, rpc_layer, &answer);
+  return status == DIST_OK ? use(answer) : status;
+}
+template <class Use> static dist_status ask(int32_t question, void *token, Use use) {
+  return ask(question, token, nullptr, DIST_TASK_UNSET, nullptr, use);
 }
 template <int32_t question>
 static dist_status on_resolver_text(char *out_text, size_t size_bytes, int32_t *out_is_set, void *token) {
-  ResolverAnswer answer;
-  const dist_status status = ask(question, token, &answer);
-  return status == DIST_OK ? answer.write(out_text, size_bytes, out_is_set) : status;
+  return ask(question, token, [=](ResolverAnswer &answer) { return answer.write(out_text, size_bytes, out_is_set); });
 }
 static dist_status on_resolver_spec(dist_cluster_spec **out_spec, void *token) {
-  ResolverAnswer answer;
-  const dist_status status = ask(RESOLVER_SPEC, token, &answer);
-  if (status == DIST_OK) *out_spec = answer.take_spec();
-  return status;
+  return ask(RESOLVER_SPEC, token, [=](ResolverAnswer &answer) {
+    *out_spec = answer.take_spec();
+    return DIST_OK;
+  });
 }
 static dist_status on_resolver_task_id(int32_t *out_task_id, void *token) {
-  ResolverAnswer answer;
-  const dist_status status = ask(RESOLVER_TASK_ID, token, &answer);
-  if (status == DIST_OK) *out_task_id = answer.number();
-  return status;
+  return ask(RESOLVER_TASK_ID, token, [=](ResolverAnswer &answer) {
+    *out_task_id = answer.number();
+    return DIST_OK;
+  });
 }
 static dist_status on_resolver_address(const char *task_type, int32_t task_id, const char *rpc_layer,
                                        char *out_text, size_t size_bytes, void *token) {
-  ResolverAnswer answer;
-  const dist_status status = ask(RESOLVER_ADDRESS, token, &answer, task_type, task_id, rpc_layer);
-  return status == DIST_OK ? answer.write(out_text, size_bytes, nullptr) : status;
+  return ask(RESOLVER_ADDRESS, token, task_type, task_id, rpc_layer,
+             [=](ResolverAnswer &answer) { return answer.write(out_text, size_bytes, nullptr); });
 }
 static dist_status on_resolver_num_accelerators(const char *task_type, int32_t task_id, int32_t *out_n,
                                                 void *token) {
-  ResolverAnswer answer;
-  const dist_status status = ask(RESOLVER_NUM_ACCELERATORS, token, &answer, task_type, task_id);
-  if (status == DIST_OK) *out_n = answer.number();
-  return status;
+  return ask(RESOLVER_NUM_ACCELERATORS, token, task_type, task_id, nullptr, [=](ResolverAnswer &answer) {
+    *out_n = answer.number();
+    return DIST_OK;
+  });
 }
 
 }  // namespace dist_swig
@@ -231,7 +252,7 @@ static dist_status cluster_resolver_create_host(int64_t token, int32_t functions
                                                 const dist_cluster_resolver_options *options,
                                                 dist_cluster_resolver **out_resolver) {
   dist_cluster_resolver_functions table = DIST_CLUSTER_RESOLVER_FUNCTIONS_INIT;
-  const auto has = [functions](ResolverQuestion question) { return (functions >> question & 1) != 0; };
+  const auto has = [functions](int32_t question) { return (functions >> question & 1) != 0; };
   if (has(RESOLVER_SPEC)) table.spec = dist_swig::on_resolver_spec;
   if (has(RESOLVER_TASK_TYPE)) table.task_type = dist_swig::on_resolver_text<RESOLVER_TASK_TYPE>;
   if (has(RESOLVER_TASK_ID)) table.task_id = dist_swig::on_resolver_task_id;
@@ -244,12 +265,14 @@ static dist_status cluster_resolver_create_host(int64_t token, int32_t functions
 }
 %}
 
+#if defined(SWIGPYTHON)
 /* ---- Calls that keep the GIL ------------------------------------------------------------------------------------- */
 %formacro(%dist_quick, dist_cluster_spec_num_jobs, dist_cluster_spec_job, dist_cluster_spec_num_tasks,
           dist_cluster_spec_task_indices, dist_cluster_spec_task_address, dist_cluster_spec_is_equal,
           dist_cluster_spec_json, dist_cluster_spec_destroy)
 %formacro(%dist_quick, partitions_fixed_shards, partitions_min_size, partitions_max_size, dist_partitions_part,
           dist_partitions_part_of)
+#endif
 
 /* ---- Partitioners, with the type that SWIG takes for int64_t ----------------------------------------------------- */
 %ignore dist_partitions_fixed_shards;
@@ -290,3 +313,7 @@ static dist_status partitions_max_size(const long long *numbers, size_t n, int32
 %include <dist/cluster.h>
 %include <dist/cluster_resolver.h>
 %include <dist/partitioner.h>
+
+#if defined(SWIGGO)
+%apply const char *device { const char *job }; /* of a device's name: none is NULL */
+#endif

@@ -285,6 +285,4 @@ template <class Options> const int64_t *keep(Options *options, const long long *
   }
 };
 
-#if defined(SWIGPYTHON)
-%include "dist_cluster.i" /* which other languages do not offer */
-#endif
+%include "dist_cluster.i"

@@ -141,7 +141,6 @@ STATUS_JAVA = """
     }
 """
 ANYWAY = "TensorFlow's name for what libdist does anyway"
-NO_CLUSTERS = {(language, "all"): "clusters and partitioners are not offered yet" for language in ("go", "java")}
 BY_FUNCTIONS = "each enum has functions, or methods, that give its names and take them"
 TABLE = [
     Enum(
@@ -342,11 +341,18 @@ TABLE = [
         "DIST_MAX_REPLICAS", "DIST_", doc={"go": "Limits of libdist."},
         left_out={("java", "all"): "an exception says the limit that was passed"},
     ),
-    Enum("DIST_TASK_UNSET", "DIST_", left_out={**NO_CLUSTERS, ("python", "all"): "None stands for it"}),
-    Enum("DIST_MAX_CLUSTER_TEXT_BYTES", "DIST_", left_out=NO_CLUSTERS),
     Enum(
-        "DIST_PARTITIONER_MIN_SHARD_BYTES", "DIST_PARTITIONER_",
-        left_out={**NO_CLUSTERS, ("python", "all"): "they are the defaults of arguments"},
+        "DIST_TASK_UNSET", "DIST_", doc={"go": "Of a task: none is given, or known."},
+        left_out={("java", "all"): "an empty OptionalInt stands for it", ("python", "all"): "None stands for it"},
+    ),
+    Enum(
+        "DIST_MAX_CLUSTER_TEXT_BYTES", "DIST_", doc={"go": "Limits of what describes a cluster."},
+        left_out={("java", "all"): "an exception says the limit that was passed"},
+    ),
+    Enum(
+        "DIST_PARTITIONER_MIN_SHARD_BYTES", "DIST_PARTITIONER_", go_name="Partitioner{}",
+        doc={"go": "TensorFlow's defaults of MinSizeShards."},
+        left_out={("java", "all"): "they are constants of Partitioners", ("python", "all"): "they are the defaults of arguments"},
     ),
     Enum(
         "DIST_ENUM_STATUS", "DIST_ENUM_",

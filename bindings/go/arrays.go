@@ -78,5 +78,8 @@ func nested(numbers []int, rows, columns, rank int) [][][]int {
 
 // nameIn is textOf with room for a name that a job is a part of.
 func nameIn(job string, write func(room []byte) error) (string, error) {
+	if err := checkText(job); err != nil {
+		return "", err
+	}
 	return textIn(make([]byte, len(job)+128), write)
 }

@@ -168,10 +168,16 @@ const maxTextBytes = 1023
 // own is the program's own error where that is what libdist reports, else libdist's.
 func (f *failures) own(native error) error {
 	native = fromNative(native)
-	report, ok := native.(*Error)
-	if !ok {
-		return native
+	if report, ok := native.(*Error); ok {
+		if own := f.reason(report); own != nil {
+			return own
+		}
 	}
+	return native
+}
+
+// reason is the program's own error where that is what a report speaks of; nil: it is not.
+func (f *failures) reason(report *Error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := len(f.list) - 1; i >= 0; i-- {
@@ -183,7 +189,7 @@ func (f *failures) own(native error) error {
 			return f.list[i].err
 		}
 	}
-	return native
+	return nil
 }
 
 // Release is called when libdist no longer uses what a token stands for.

@@ -39,7 +39,11 @@ func (s *Strategy) checkpoint(path string, variables []*Variable, options *Check
 	}
 	var u uses
 	defer u.end()
-	strategy := u.strategy(s)
+	strategy, path := u.strategy(s), u.text(path)
+	u.texts(options.Names)
+	for key, text := range options.Metadata {
+		u.texts([]string{key, text})
+	}
 	handles := make([]int64, len(variables))
 	for i, v := range variables {
 		handles[i] = u.variable(v)
@@ -84,7 +88,7 @@ type Checkpoint struct {
 func (s *Strategy) OpenCheckpoint(path string) (*Checkpoint, error) {
 	var u uses
 	defer u.end()
-	strategy := u.strategy(s)
+	strategy, path := u.strategy(s), u.text(path)
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -140,6 +144,9 @@ func (c *Checkpoint) Name(index int) (name string) {
 // Spec is a tensor's dtype and shape, without its data. DType 0: one that libdist has not.
 func (c *Checkpoint) Spec(name string) (spec RawTensor, err error) {
 	err = c.with(func(native int64) error {
+		if err := checkText(name); err != nil {
+			return err
+		}
 		numbers := make([]int64, mostNumbers)
 		if err := cdist.Dist_checkpoint_spec(native, name, numbers); err != nil {
 			return err
@@ -153,14 +160,21 @@ func (c *Checkpoint) Spec(name string) (spec RawTensor, err error) {
 // Read is a tensor of the file.
 func (c *Checkpoint) Read(name string) (*Value, error) {
 	var out int64
-	err := c.with(func(native int64) error { return cdist.Dist_checkpoint_read(native, name, &out) })
+	err := c.with(func(native int64) error {
+		if err := checkText(name); err != nil {
+			return err
+		}
+		return cdist.Dist_checkpoint_read(native, name, &out)
+	})
 	return adopt(out, err)
 }
 
 // Metadata is the text under a key; "" where there is none.
 func (c *Checkpoint) Metadata(key string) (text string) {
 	_ = c.with(func(native int64) error {
-		text = cdist.Dist_checkpoint_metadata(native, key)
+		if checkText(key) == nil { // else no file has it
+			text = cdist.Dist_checkpoint_metadata(native, key)
+		}
 		return nil
 	})
 	return text

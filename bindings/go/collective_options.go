@@ -124,6 +124,9 @@ func common(options []Option) (tag string, timeout int64, quick bool) {
 			return "", 0, false
 		}
 		if o.tag != "" {
+			if checkText(o.tag) != nil {
+				return "", 0, false // where it is refused
+			}
 			tag = o.tag
 		}
 		if o.timeout != 0 {
@@ -155,7 +158,7 @@ func (c *collective) begin(r *Replica, options []Option) (replica int64) {
 	native := cdist.NewDist_collective_options()
 	c.native = native
 	if c.choices.tag != "" {
-		native.SetTag(c.choices.tag)
+		native.SetTag(c.text(c.choices.tag))
 	}
 	native.SetTimeout_ns(int64(c.choices.timeout))
 	if !c.choices.rare {

@@ -4,6 +4,7 @@ package dist
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"libdist.example/dist/internal/cdist"
@@ -34,11 +35,23 @@ const NoTimeout time.Duration = -1
 func Version() int { return cdist.Dist_version() }
 
 // HasFeature says whether this build has an optional feature: "numa", "pinning".
-func HasFeature(name string) bool { return cdist.Dist_has_feature(name) != 0 }
+func HasFeature(name string) bool { return checkText(name) == nil && cdist.Dist_has_feature(name) != 0 }
 
 // CanonicalDevice writes a device's name in full: what name leaves out is as in CPU:0.
 func CanonicalDevice(name string) (string, error) {
+	if err := checkText(name); err != nil {
+		return "", err
+	}
 	return textOf(func(room []byte) error { return cdist.Dist_canonical_device(name, room, int64(len(room))) })
+}
+
+// checkText refuses a text that would be another one for C, where texts end at a NUL. All texts of the program's go
+// through it, but for an error's, which come from anywhere and are cut there.
+func checkText(text string) error {
+	if strings.IndexByte(text, 0) >= 0 {
+		return newError(ErrInvalidArgument, "a text has a NUL inside: %.40q", text)
+	}
+	return nil
 }
 
 // textOf gives room for a text with an end mark, and takes the text out.

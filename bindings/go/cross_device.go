@@ -117,6 +117,9 @@ type CrossDeviceOptions struct {
 
 // NewCrossDevice makes cross-device operations.
 func NewCrossDevice(options CrossDeviceOptions) (*CrossDevice, error) {
+	if err := checkText(options.ReduceToDevice); err != nil {
+		return nil, err
+	}
 	native := cdist.NewDist_cross_device_options()
 	defer cdist.DeleteDist_cross_device_options(native)
 	native.Count_memory()

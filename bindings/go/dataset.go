@@ -89,6 +89,11 @@ func (s *Strategy) NewDatasetFromCallback(fn SourceFunc, options *DatasetOptions
 
 // NewDatasetFromFiles makes a dataset of the elements of files, which fn reads.
 func (s *Strategy) NewDatasetFromFiles(names []string, fn FileSourceFunc, options *DatasetOptions) (*Dataset, error) {
+	for _, name := range names {
+		if err := checkText(name); err != nil {
+			return nil, err
+		}
+	}
 	return s.fromSource(&sourceCall{file: fn}, options,
 		func(strategy, token int64, native cdist.Dist_dataset_options, out *int64) error {
 			return cdist.Dist_dataset_create_from_files(strategy, names, int64(len(names)), token, native, out)

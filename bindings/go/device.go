@@ -29,6 +29,9 @@ func (r *Replica) DeviceAxis(name string) (index, size int, err error) {
 	if err := r.check(); err != nil {
 		return 0, 0, err
 	}
+	if err := checkText(name); err != nil {
+		return 0, 0, err
+	}
 	var at, n int32
 	err = cdist.Dist_device_axis(r.handle(), name, &at, &n)
 	return int(at), int(n), fromNative(err)
@@ -38,6 +41,9 @@ func (r *Replica) DeviceAxis(name string) (index, size int, err error) {
 // InGroup. The place along the axis is the rank in it. It is the strategy's.
 func (r *Replica) DeviceAxisGroup(name string) (*Group, error) {
 	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if err := checkText(name); err != nil {
 		return nil, err
 	}
 	var out int64

@@ -319,6 +319,29 @@ const (
 	EdgeNone    Edge = 4 // nothing: there the result ends
 )
 
+// Of a task: none is given, or known.
+const (
+	TaskUnset = -2147483648
+)
+
+// Limits of what describes a cluster.
+const (
+	MaxClusterTextBytes = 1048576 // of a JSON text, or a list of hosts
+	MaxClusterDepth     = 32      // of objects and lists in each other
+	MaxClusterJobs      = 64
+	MaxClusterTasks     = 65536 // of all jobs together
+	MaxClusterMembers   = 64    // resolvers of a union, and unions in each other; specs of a union
+	MaxJobNameBytes     = 128
+	MaxAddressBytes     = 512 // of an address; also of the other texts that resolvers give
+)
+
+// TensorFlow's defaults of MinSizeShards.
+const (
+	PartitionerMinShardBytes = 262144
+	PartitionerMaxShards     = 1
+	PartitionerBytesPerText  = 16
+)
+
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.
 func (x ReduceOp) String() string { return nameOf(cdist.DIST_ENUM_REDUCE_OP, x) }
 

@@ -128,6 +128,17 @@ var constantWords = wordTable(`
 	DIST_EDGE_CLAMP dist.EdgeClamp
 	DIST_EDGE_REFLECT dist.EdgeReflect
 	DIST_EDGE_NONE dist.EdgeNone
+	DIST_TASK_UNSET dist.TaskUnset
+	DIST_MAX_CLUSTER_TEXT_BYTES dist.MaxClusterTextBytes
+	DIST_MAX_CLUSTER_DEPTH dist.MaxClusterDepth
+	DIST_MAX_CLUSTER_JOBS dist.MaxClusterJobs
+	DIST_MAX_CLUSTER_TASKS dist.MaxClusterTasks
+	DIST_MAX_CLUSTER_MEMBERS dist.MaxClusterMembers
+	DIST_MAX_JOB_NAME_BYTES dist.MaxJobNameBytes
+	DIST_MAX_ADDRESS_BYTES dist.MaxAddressBytes
+	DIST_PARTITIONER_MIN_SHARD_BYTES dist.PartitionerMinShardBytes
+	DIST_PARTITIONER_MAX_SHARDS dist.PartitionerMaxShards
+	DIST_PARTITIONER_BYTES_PER_TEXT dist.PartitionerBytesPerText
 `)
 
 // kindWords are what "DIST_REDUCE_..." stands for: the type whose constants those are.

@@ -27,6 +27,9 @@ func (s *Strategy) WriteTrace() (string, error) {
 // WriteMetrics are counters and gauges in Prometheus' text exposition format. name becomes the label `strategy` of every
 // sample; "": none.
 func (s *Strategy) WriteMetrics(name string) (string, error) {
+	if err := checkText(name); err != nil {
+		return "", err
+	}
 	return s.text(func(t cdist.Text, native int64) error { return t.Write_metrics(native, name) })
 }
 

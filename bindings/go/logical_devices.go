@@ -17,10 +17,10 @@ type MeshAxis struct {
 	Size int
 }
 
-func setAxes(native cdist.Dist_strategy_options, axes []MeshAxis) {
+func (u *uses) setAxes(native cdist.Dist_strategy_options, axes []MeshAxis) {
 	names, sizes := make([]string, len(axes)), make([]int, len(axes))
 	for i, axis := range axes {
-		names[i], sizes[i] = axis.Name, axis.Size
+		names[i], sizes[i] = u.text(axis.Name), axis.Size
 	}
 	if len(axes) > 0 {
 		native.Set_axes(names, int32sOf(sizes), int64(len(axes)))

@@ -15,7 +15,7 @@ var metricNames = map[MetricKind]string{MetricSum: "sum", MetricMean: "mean", Me
 func (s *Strategy) NewMetric(kind MetricKind, name string) (*Metric, error) {
 	var u uses
 	defer u.end()
-	strategy := u.strategy(s)
+	strategy, name := u.strategy(s), u.text(name)
 	if u.err != nil {
 		return nil, u.err
 	}

@@ -11,6 +11,9 @@ func nameOf[T ~int](domain int, number T) string {
 
 // fromName is the number of a name in a domain of C's.
 func fromName[T ~int](domain int, name string) (T, error) {
+	if err := checkText(name); err != nil {
+		return 0, err
+	}
 	var number int32
 	err := cdist.Dist_enum_from_name(domain, name, &number)
 	return T(number), fromNative(err)

@@ -152,6 +152,19 @@ func (u *uses) fail(err error) {
 	}
 }
 
+// text is a text for C, where it ends at a NUL: one that has a NUL inside would be another one there, and is refused.
+func (u *uses) text(text string) string {
+	u.fail(checkText(text))
+	return text
+}
+
+func (u *uses) texts(texts []string) []string {
+	for _, text := range texts {
+		u.text(text)
+	}
+	return texts
+}
+
 // The handles of arguments; nil is NULL, of which libdist says what it has to say.
 
 func (u *uses) strategy(s *Strategy) int64 {

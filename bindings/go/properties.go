@@ -53,27 +53,6 @@ func (s *Strategy) Query() (Properties, error) {
 	}, nil
 }
 
-// ClusterResolver describes the cluster that a strategy of several processes is part of.
-type ClusterResolver struct {
-	native   int64
-	strategy *Strategy
-}
-
-// ClusterResolver is nil where the strategy is of one process.
-func (s *Strategy) ClusterResolver() (*ClusterResolver, error) {
-	var u uses
-	defer u.end()
-	native := u.strategy(s)
-	if u.err != nil {
-		return nil, u.err
-	}
-	var resolver int64
-	if err := cdist.Dist_strategy_cluster_resolver(native, &resolver); err != nil || resolver == 0 {
-		return nil, fromNative(err)
-	}
-	return &ClusterResolver{resolver, s}, nil
-}
-
 // CommunicationOptions say how a program asks its collectives to be done (TensorFlow: CommunicationOptions).
 type CommunicationOptions struct {
 	Implementation Communication

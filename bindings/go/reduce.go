@@ -46,7 +46,7 @@ func (u *uses) destinations(to []Destination, n int) places {
 	}
 	all := cdist.NewDestinations()
 	for _, one := range to {
-		all.Add(u.variable(one.Variable), u.value(one.Value), one.Device)
+		all.Add(u.variable(one.Variable), u.value(one.Value), u.text(one.Device))
 	}
 	return places{all}
 }

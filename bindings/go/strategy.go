@@ -30,6 +30,8 @@ type Options struct {
 	DeviceAssignment    *DeviceAssignment
 	Axes                []MeshAxis // Mesh: of a replica's logical devices, the last running fastest; nil: see DeviceAxis
 	UseSPMDPartitioning bool       // Mesh: one program for all devices: AssignToLogicalDevice is refused
+	// ClusterResolver describes the cluster, for Strategy.ClusterResolver; the strategy stays of one process.
+	ClusterResolver *ClusterResolver
 	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
 	Log func(level LogLevel, message string)
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
@@ -50,6 +52,8 @@ type Strategy struct {
 
 	functions   *hostCall // of Options.Functions
 	crossDevice *hostCall // of Options.CrossDevice
+
+	resolverHosts []*hostAnswer // of Options.ClusterResolver
 
 	functionsRun object      // calls in which functions of the program's run: Close refuses, as it may be one of those
 	running      object      // runs, and replicas that came by Enter: Close refuses, Shutdown ends them
@@ -132,12 +136,13 @@ func New(options Options) (*Strategy, error) {
 	native.SetStack_size_bytes(options.StackSize)
 	native.SetAsync_bytes(options.AsyncBytes)
 	if options.ParameterDevice != "" {
-		native.SetParameter_device(options.ParameterDevice)
+		native.SetParameter_device(u.text(options.ParameterDevice))
 	}
-	native.Set_devices(options.Devices, int64(len(options.Devices)))
+	native.Set_devices(u.texts(options.Devices), int64(len(options.Devices)))
 	native.SetCross_device(u.crossDevice(options.CrossDevice))
 	native.SetDevice_assignment(u.assignment(options.DeviceAssignment))
-	setAxes(native, options.Axes)
+	native.SetCluster_resolver(u.resolver(options.ClusterResolver))
+	u.setAxes(native, options.Axes)
 	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
 	if u.err != nil {
 		return nil, u.err
@@ -146,6 +151,9 @@ func New(options Options) (*Strategy, error) {
 	if options.CrossDevice != nil {
 		strategy.crossDevice = options.CrossDevice.call
 		strategy.held.calls = options.CrossDevice.call.take()
+	}
+	if options.ClusterResolver != nil {
+		strategy.resolverHosts = options.ClusterResolver.hosts
 	}
 	if options.Log != nil {
 		native.Set_log(strategy.held.keep(logger(options.Log)))

@@ -15,7 +15,7 @@ var calls = map[string]func(p *player, l *line, a *answer) error{}
 func init() {
 	for _, table := range []map[string]func(p *player, l *line, a *answer) error{
 		nameCalls, strategyCalls, replicaCalls, valueCalls, variableCalls, reduceCalls, datasetCalls, scopeCalls,
-		topologyCalls, assignmentCalls, partitionCalls,
+		topologyCalls, assignmentCalls, partitionCalls, specCalls, resolverCalls, partitionerCalls,
 	} {
 		for name, call := range table {
 			calls[name] = call

@@ -191,7 +191,9 @@ func (v *Value) Key(index int) (key string) {
 // Get is the item of a dictionary under a key, as Item; nil where there is none.
 func (v *Value) Get(key string) (item *Value) {
 	_ = v.with(func(native int64) error {
-		item = v.item(cdist.Dist_value_get(native, key))
+		if checkText(key) == nil { // else no dictionary has it
+			item = v.item(cdist.Dist_value_get(native, key))
+		}
 		return nil
 	})
 	return item

@@ -108,6 +108,9 @@ func (s *Strategy) NewTuple(items ...*Value) (*Value, error) {
 func (s *Strategy) NewDict(entries map[string]*Value) (*Value, error) {
 	keys := make([]string, 0, len(entries))
 	for key := range entries {
+		if err := checkText(key); err != nil {
+			return nil, err
+		}
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
@@ -127,8 +130,11 @@ func (s *Strategy) NewNone() (*Value, error) {
 	})
 }
 
-// NewText is a text: passed through runs and merging, never computed with. It ends at a NUL, as C's do.
+// NewText is a text: passed through runs and merging, never computed with. It has no NUL inside.
 func (s *Strategy) NewText(text string) (*Value, error) {
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
 	return s.create(nil, func(strategy int64, _ []int64, out *int64) error {
 		return cdist.Dist_value_create_text(strategy, text, out)
 	})

@@ -42,6 +42,9 @@ func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error)
 		native.SetTrainable(o.Trainable.native())
 		native.SetPartitions(int32Of(o.Partitions))
 		if o.Name != "" {
+			if err := checkText(o.Name); err != nil {
+				return err
+			}
 			native.SetName(o.Name)
 		}
 		if o.Initial != nil {
@@ -80,7 +83,7 @@ func (s *Strategy) NewVariable(initial Array, options *VariableOptions) (*Variab
 func (r *Replica) Variable(name string, initial Array, options *VariableOptions) (*Variable, error) {
 	var u uses
 	defer u.end()
-	replica, numbers := u.replica(r), u.tensor(initial)
+	replica, numbers, name := u.replica(r), u.tensor(initial), u.text(name)
 	if u.err != nil {
 		return nil, u.err
 	}

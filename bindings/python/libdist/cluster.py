@@ -40,7 +40,7 @@ class ClusterSpec:
                 rows.add(name, addresses, indices, len(addresses))
             else:
                 rows.add(name, list(tasks), None, len(tasks))
-        self._handle = _cdist.dist_cluster_spec_create(rows.get(), rows.size(), None)
+        self._handle = _cdist.dist_cluster_spec_create(rows.get(), rows.size())
 
     @classmethod
     def _of(cls, handle: int) -> ClusterSpec:
@@ -51,13 +51,13 @@ class ClusterSpec:
     @classmethod
     def from_json(cls, text: str) -> ClusterSpec:
         """Of a JSON text, as "cluster" in TF_CONFIG has it."""
-        return cls._of(_cdist.dist_cluster_spec_from_json(text, None))
+        return cls._of(_cdist.dist_cluster_spec_from_json(text))
 
     @classmethod
     def union(cls, specs: Sequence[ClusterSpec]) -> ClusterSpec:
         """One of several: tasks of a job follow one another, or keep their indices where those are not 0, 1, ..."""
         handles = [spec._handle for spec in specs]
-        return cls._of(_cdist.dist_cluster_spec_union(handles, len(handles), None))
+        return cls._of(_cdist.dist_cluster_spec_union(handles, len(handles)))
 
     def _hand_over(self) -> int:
         """The handle, for whoever ends it."""

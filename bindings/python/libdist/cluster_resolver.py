@@ -33,12 +33,13 @@ class ClusterResolverOptions:
 
     def _native(self) -> Any:
         native = _cdist.dist_cluster_resolver_options()
-        native.task_type = self.task_type
+        native.set_task_type(self.task_type)
         if self.task_id is not None:
             native.has_task_id, native.task_id = 1, self.task_id
         native.num_accelerators = self.num_accelerators
-        native.rpc_layer, native.environment = self.rpc_layer, self.environment
-        native.session_address, native.tf_config = self.session_address, self.tf_config
+        native.set_rpc_layer(self.rpc_layer)
+        native.environment, native.session_address = self.environment, self.session_address
+        native.tf_config = self.tf_config
         return native
 
 
@@ -330,7 +331,9 @@ class ClusterResolver:
 
     def explain(self) -> str:
         """What was decided, and from where: lines for people."""
-        return "".join(_cdist.dist_cluster_explain(self._handle))
+        text = _cdist.Text()
+        text.explain_cluster(self._handle)
+        return str(text.text())
 
     def _text(self, native: Callable[..., Any]) -> Optional[str]:
         text, is_set = _ask(native, self._handle)
@@ -339,7 +342,9 @@ class ClusterResolver:
 
 def slurm_hosts(host_list: str) -> list[str]:
     """The hosts of a list as Slurm writes them: "n[01-03],m1"."""
-    return list(_cdist.dist_slurm_expand_host_list(host_list))
+    text = _cdist.Text()
+    text.expand_host_list(host_list)
+    return str(text.text()).split("\n")[:-1]
 
 
 def slurm_tasks_per_node(tasks_per_node: str) -> list[int]:

@@ -33,7 +33,7 @@ class cancel {
   dist_cancel *get() const noexcept { return handle_; }
   // Ends what was begun with it, and what is begun with it from now on. Any thread may; a second time changes nothing.
   void signal(const char *reason = nullptr) const { check(dist_cancel_signal(handle_, reason)); }
-  void signal(const std::string &reason) const { signal(reason.c_str()); }
+  void signal(const std::string &reason) const { signal(detail::for_c(reason)); }
   bool signalled() const noexcept { return dist_cancel_signalled(handle_) != 0; }
 
  private:

@@ -25,7 +25,7 @@ struct cluster_task {
   std::optional<std::string> type{};
   int32_t id = DIST_TASK_UNSET;
 
-  const char *type_or_null() const noexcept { return type ? type->c_str() : nullptr; }
+  const char *type_or_null() const { return type ? detail::for_c(*type) : nullptr; }
 };
 
 // ---- Cluster specs, and the rules of a cluster -------------------------------------------------------------
@@ -39,8 +39,8 @@ struct cluster_job {
 class cluster_spec {
  public:
   static cluster_spec from_json(const std::string &text) {
-    return made(
-        [&](dist_cluster_spec **out) { return dist_cluster_spec_from_json(text.c_str(), nullptr, out); });
+    const char *const json = detail::for_c(text);
+    return made([&](dist_cluster_spec **out) { return dist_cluster_spec_from_json(json, nullptr, out); });
   }
   static cluster_spec from_jobs(const std::vector<cluster_job> &jobs) {
     std::vector<std::vector<const char *>> addresses(jobs.size());
@@ -49,8 +49,8 @@ class cluster_spec {
       if (!each.task_indices.empty() && each.task_indices.size() != each.addresses.size())
         throw error(DIST_INVALID_ARGUMENT, "a job has as many indices as addresses, or none");
       std::vector<const char *> &texts = addresses[rows.size()];
-      for (const std::string &address : each.addresses) texts.push_back(address.c_str());
-      rows.push_back({each.name.c_str(), texts.data(),
+      for (const std::string &address : each.addresses) texts.push_back(detail::for_c(address));
+      rows.push_back({detail::for_c(each.name), texts.data(),
                       each.task_indices.empty() ? nullptr : each.task_indices.data(), texts.size()});
     }
     return made([&](dist_cluster_spec **out) {

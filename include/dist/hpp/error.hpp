@@ -85,6 +85,17 @@ inline void check(dist_status status) {
   if (status != DIST_OK) throw error(status);
 }
 
+// ---- Texts -----------------------------------------------------------------------------------------------
+
+namespace detail {
+// A text for C, where it ends at a zero: one with a zero inside would be another one there. Whatever takes a std::string
+// hands it on by this.
+inline const char *for_c(const std::string &text) {
+  if (text.find('\0') != std::string::npos) throw error(DIST_INVALID_ARGUMENT, "a text has a zero inside");
+  return text.c_str();
+}
+}  // namespace detail
+
 // ---- Functions of the host's -----------------------------------------------------------------------------
 
 namespace detail {

@@ -132,10 +132,8 @@ class value {
     return share(item);
   }
   value operator[](std::string_view key) const {
-    const std::string text(key);  // which ends with a zero, and must not have another
-    if (text.find('\0') != std::string::npos)
-      throw error(DIST_NOT_FOUND, "the value has no item with a zero in its key");
-    return (*this)[text.c_str()];
+    const std::string text(key);  // which ends with a zero
+    return (*this)[detail::for_c(text)];
   }
   const char *key(std::size_t index) const noexcept { return dist_value_key(handle_, index); }
   // To read: what is made of a value sees the same memory, and a variable's is written by its own functions.

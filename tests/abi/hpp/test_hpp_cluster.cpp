@@ -42,6 +42,19 @@ void rules() {
   assert_string_equal(spec.coordination_leader().c_str(), "/job:ps/replica:0/task:0");
 }
 
+void texts_with_a_zero_inside() {
+  const std::string cut("worker\0s", 8);
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, cluster_spec::from_json(std::string("{}\0x", 4)));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, cluster_spec::from_jobs({{cut, {"a:1"}, {}}}));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, cluster_spec::from_jobs({{"worker", {"a:1", cut}, {}}}));
+  const auto spec = cluster_spec::from_json(R"({"worker": ["a:1"]})");
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, spec.is_chief({cut, 0}));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, spec.validate({cut, 0}));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, spec.collective_leader({cut, 0}));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, cluster_resolver::simple(spec).master_address({cut, 0}));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, cluster_resolver::simple(spec).num_accelerators({cut, 0}));
+}
+
 dist_status host_spec(dist_cluster_spec **out_spec, void *user_data) {
   *out_spec = static_cast<cluster_spec *>(user_data)->release();
   return DIST_OK;
@@ -146,6 +159,7 @@ int main() {
   const CMUnitTest tests[] = {
       HPP_TEST(specs),
       HPP_TEST(rules),
+      HPP_TEST(texts_with_a_zero_inside),
       HPP_TEST(resolvers),
       HPP_TEST(partitioners),
       HPP_TEST(networks),

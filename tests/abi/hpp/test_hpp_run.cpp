@@ -83,6 +83,8 @@ void cancelled_runs() {
   // A collective's own: for all members, though one alone has it.
   dist::cancel meeting{dist_allocator{}};
   dist::cancel moved = std::move(meeting);
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, moved.signal(std::string("no\0more", 7)));
+  assert_false(moved.signalled());
   moved.signal(std::string("no more"));
   REQUIRE_ERROR(DIST_CANCELLED, strategy.run([&](replica replica) {
     dist::collective_options with;

@@ -75,7 +75,8 @@ void items_by_number_and_key() {
   assert_true(dict["0"] == one && dict[0] == one);
   pointer = nullptr;
   REQUIRE_ERROR(DIST_NOT_FOUND, dict[pointer]);
-  REQUIRE_ERROR(DIST_NOT_FOUND, dict[std::string_view("loss\0", 5)]);
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dict[std::string_view("loss\0", 5)]);
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dict[std::string("loss\0", 5)]);
 }
 
 void memory_of_the_host() {

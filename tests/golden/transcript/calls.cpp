@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <tuple>
@@ -17,7 +18,7 @@ namespace {
 
 bool is_name(std::string_view literal) {
   return literal.size() > 1 && std::isdigit(static_cast<unsigned char>(literal[1])) != 0 &&
-         std::string_view("srvxdicta").find(literal[0]) != std::string_view::npos &&
+         std::string_view("srvxdictapq").find(literal[0]) != std::string_view::npos &&
          literal.find_first_not_of("0123456789", 1) == literal.npos;
 }
 
@@ -201,6 +202,37 @@ void perform(Player& player, const Line& line, R (*fn)(A...),
   player.compare(line, line.answered, came);
 }
 
+// The pieces that it gives, each to a call of the function.
+void expand_host_list(Player& player, const Line& line) {
+  const std::string* const given = find(line.given, "host_list");
+  const std::string list = given == nullptr ? "" : text_of(*given);
+  std::vector<std::string> hosts;
+  const dist_status status = dist_slurm_expand_host_list(
+      given == nullptr ? nullptr : list.c_str(),
+      [](const char* text, std::size_t size, void* to) {
+        static_cast<std::vector<std::string>*>(to)->emplace_back(text, size);
+      },
+      &hosts);
+  Fields came = {{"status", std::to_string(status)}};
+  if (status == DIST_OK) {
+    came.push_back({"out", array_of(hosts.data(), hosts.size(),
+                                    [](const std::string& host) { return text_literal(host.c_str()); })});
+  } else {
+    came.push_back({"error", text_literal(dist_last_error())});
+  }
+  player.compare(line, line.answered, came);
+}
+
+void set_environment(Player&, const Line& line) {
+  const std::string* const value = find(line.given, "value");
+  const std::string name = text_of(*find(line.given, "name"));
+  if (value == nullptr) {
+    unsetenv(name.c_str());
+  } else {
+    setenv(name.c_str(), text_of(*value).c_str(), 1);
+  }
+}
+
 struct Entry {
   std::string_view name;
   Perform perform;
@@ -210,6 +242,8 @@ struct Entry {
      perform<std::string_view(#returns) == "dist_status">(player, line, name, {__VA_ARGS__}); \
    }},
 constexpr Entry kCalls[] = {
+    {"setenv", set_environment},
+    {"slurm_expand_host_list", expand_host_list},
 #include "functions.inc"
 };
 

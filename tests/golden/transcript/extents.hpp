@@ -17,15 +17,16 @@ struct Extents {
   std::size_t ndim = 0;       // numbers of a position in a mesh, or in a tensor
   std::size_t positions = 0;  // of devices
   std::size_t missing = 0;    // positions without a device
-  std::size_t replicas = 0;   // that were found
+  std::size_t found = 0;      // replicas, or tasks
   std::size_t bytes = 0;
 
   std::size_t of(std::string_view key) const noexcept {
     if (key == "device_coordinates" || key == "core_assignment") return positions * ndim;
     if (key == "missing_devices") return missing * ndim;
-    if (key == "out_replicas") return replicas;
-    for (const std::string_view one : {"mesh_shape", "computation_shape", "computation_stride", "coordinates",
-                                       "out_coordinates", "out_tile", "out_begin", "out_size"}) {
+    if (key == "out_replicas" || key == "out_indices" || key == "out_tasks") return found;
+    for (const std::string_view one :
+         {"mesh_shape", "computation_shape", "computation_stride", "coordinates", "out_coordinates",
+          "out_tile", "out_begin", "out_size", "shape", "out_partitions"}) {
       if (key == one) return ndim;
     }
     return n;
@@ -49,12 +50,14 @@ struct Extents {
 
  private:
   void number(std::string_view key, std::size_t size) noexcept {
-    if (key == "n" || key == "num_axes") n = size;
+    for (const std::string_view one : {"n", "num_axes", "num_specs", "num_resolvers", "num_jobs"}) {
+      if (key == one) n = size;
+    }
     if (key == "n") has_arrays = true;
     if (key == "ndim") ndim = size;
     if (key == "num_tasks" || key == "num_replicas") positions = size;
     if (key == "num_devices_per_task" || key == "num_logical_devices") positions *= size;
-    if (key == "out_n") replicas = size;
+    if (key == "out_n") found = size;
     if (key == "size_bytes" || key == "out_size_bytes") bytes = size;
   }
   void topology(const dist_topology* of) noexcept {

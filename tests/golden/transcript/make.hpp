@@ -55,7 +55,10 @@ class Make {
     if constexpr (std::is_integral_v<P>) {
       if (key == "size_bytes") return static_cast<P>(bytes_ == nullptr ? kTextBytes : bytes_->bytes.size());
       if (key == "capacity") return static_cast<P>(kNumbers);
-      if (key == "num_axes") return static_cast<P>(items("axes").size());
+      for (const std::string_view one : {"axes", "specs", "resolvers"}) {
+        if (key.starts_with("num_") && key.substr(4) == one) return static_cast<P>(items(one).size());
+      }
+      if (key == "num_jobs") return static_cast<P>(num_jobs("jobs"));
       return given == nullptr ? P{} : static_cast<P>(integer_of(*given));
     } else if constexpr (std::is_same_v<P, void*>) {
       return function_;
@@ -66,6 +69,8 @@ class Make {
       return given == nullptr ? nullptr : function<P>();
     } else if constexpr (std::is_same_v<P, const dist_destination*>) {
       return destinations(key);
+    } else if constexpr (std::is_same_v<P, const dist_cluster_job*>) {
+      return jobs(key);
     } else if constexpr (Struct<T>) {
       return options<std::remove_const_t<T>>(key);
     } else if constexpr (std::is_same_v<P, dist_tensor*>) {
@@ -145,11 +150,28 @@ class Make {
     return all.data();
   }
 
+  std::size_t num_jobs(const std::string& key) {
+    std::size_t n = 0;
+    while (find(line_.given, key + std::to_string(n) + ".name") != nullptr) ++n;
+    return n;
+  }
+  const dist_cluster_job* jobs(std::string_view key) {
+    const std::string prefix(key);
+    std::vector<dist_cluster_job>& all = keep(std::vector<dist_cluster_job>(num_jobs(prefix) + 1));
+    for (std::size_t i = 0; i + 1 < all.size(); ++i) fill(prefix + std::to_string(i), all[i]);
+    return all.data();
+  }
+
   template <class S>
   S* options(std::string_view key) {
     S& all = keep(S{});
     if constexpr (requires { all.struct_size; }) all.struct_size = sizeof all;
     fill(key, all);
+    if constexpr (std::is_same_v<S, dist_slurm_options>) {
+      const std::string prefix = std::string(key) + ".jobs";
+      all.num_jobs = num_jobs(prefix);
+      if (all.num_jobs != 0) all.jobs = jobs(prefix);
+    }
     if constexpr (std::is_same_v<S, dist_cross_device_options>) all.accumulate_user_data = function_;
     if constexpr (std::is_same_v<S, dist_variable_options>) all.initial_user_data = function_;
     return &all;

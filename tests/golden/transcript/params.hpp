@@ -39,6 +39,10 @@ template <>
 inline constexpr char kLetter<dist_topology> = 't';
 template <>
 inline constexpr char kLetter<dist_device_assignment> = 'a';
+template <>
+inline constexpr char kLetter<dist_cluster_spec> = 'p';
+template <>
+inline constexpr char kLetter<dist_cluster_resolver> = 'q';
 template <class T>
 concept Object = kLetter<std::remove_const_t<T>>
 != 0;
@@ -47,7 +51,11 @@ inline std::string text_literal(const char* text) { return text == nullptr ? "-"
 
 // Calls whose object is a new one.
 inline bool makes_object(std::string_view call) {
-  return call.find("_create") != call.npos || call.ends_with("_build") || call.ends_with("_from_serialized");
+  for (const std::string_view end :
+       {"_build", "_from_serialized", "_from_json", "_spec_union", "_resolver_spec"}) {
+    if (call.ends_with(end)) return true;
+  }
+  return call.find("_create") != call.npos;
 }
 
 inline std::string bytes_literal(const void* bytes, std::size_t size) {
@@ -113,7 +121,10 @@ class Give {
   template <std::integral T>
   void operator()(std::string_view key, T number) {
     // The array's own size; the player's buffer.
-    if (key == "num_axes" || key == "size_bytes" || key == "capacity") return;
+    for (const std::string_view one :
+         {"num_axes", "num_specs", "num_resolvers", "num_jobs", "size_bytes", "capacity"}) {
+      if (key == one) return;
+    }
     put(key, std::to_string(number));
   }
   void operator()(std::string_view key, const char* text) {
@@ -132,7 +143,7 @@ class Give {
   void operator()(std::string_view key, T* const* objects) {
     if (objects == nullptr) return;
     put(key, array_of(objects, sink_.extents.n, [&](T* object) {
-          return object == nullptr ? "-" : sink_.names.known(kLetter<T>, object);
+          return object == nullptr ? "-" : sink_.names.known(kLetter<std::remove_const_t<T>>, object);
         }));
   }
   void operator()(std::string_view key, const char* const* texts) {
@@ -163,7 +174,7 @@ class Give {
   void operator()(std::string_view key, const S* all) {
     if (all == nullptr) {
       if (std::is_same_v<S, dist_destination>) put(key, "-");
-    } else if (key == "destinations") {
+    } else if (key == "destinations" || key == "jobs") {
       for (std::size_t i = 0; i < sink_.extents.n; ++i) fields(std::string(key) + std::to_string(i), all[i]);
     } else {
       fields(sink_.of_program ? "" : key, *all);
@@ -187,6 +198,9 @@ class Give {
     walk(const_cast<S&>(all), [&](const char* name, auto& field, const std::size_t* n = nullptr) {
       field_of(before + name, field, n);
     });
+    if constexpr (std::is_same_v<S, dist_slurm_options>) {
+      for (std::size_t i = 0; i < all.num_jobs; ++i) fields(before + "jobs" + std::to_string(i), all.jobs[i]);
+    }
   }
 
   template <class F>
@@ -204,7 +218,7 @@ class Give {
       put(key, "1");
     } else if constexpr (std::is_same_v<F, const char* const*>) {
       put(key, array_of(field, *n, text_literal));
-    } else if constexpr (std::is_same_v<F, const int64_t*>) {
+    } else if constexpr (std::is_same_v<F, const int64_t*> || std::is_same_v<F, const int32_t*>) {
       put(key, array_of(field, *n));
     } else if constexpr (std::is_same_v<F, dist_tensor*>) {
       put(key, literal_of(*field));
@@ -243,8 +257,12 @@ class Answer {
     if (numbers == nullptr) return;
     const Extents& extents = sink_.extents;
     const bool is_part = extents.is_divided && key != "out_elements";
-    const bool is_array = is_part || key == "out_sizes" || key == "out_coordinates" || key == "out_replicas";
-    sink_.put(extents.is_divided ? "out." + std::string(key.substr(4)) : "out",
+    bool is_array = is_part;
+    for (const std::string_view one :
+         {"out_sizes", "out_coordinates", "out_replicas", "out_indices", "out_tasks", "out_partitions"}) {
+      is_array = is_array || key == one;
+    }
+    sink_.put(extents.is_divided || key == "out_is_set" ? "out." + std::string(key.substr(4)) : "out",
               is_array ? array_of(numbers, extents.of(key)) : std::to_string(*numbers));
   }
   void operator()(std::string_view key, dist_tensor* tensors) {

@@ -25,6 +25,8 @@ void destroy(char kind, void* object) {
     case 'd': dist_dataset_destroy(static_cast<dist_dataset*>(object)); break;
     case 'i': dist_iterator_destroy(static_cast<dist_iterator*>(object)); break;
     case 't': dist_topology_destroy(static_cast<dist_topology*>(object)); break;
+    case 'p': dist_cluster_spec_destroy(static_cast<dist_cluster_spec*>(object)); break;
+    case 'q': dist_cluster_resolver_destroy(static_cast<dist_cluster_resolver*>(object)); break;
     case 'a': dist_device_assignment_destroy(static_cast<dist_device_assignment*>(object)); break;
     default: dist_cross_device_destroy(static_cast<dist_cross_device*>(object)); break;
   }

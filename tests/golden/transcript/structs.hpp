@@ -210,4 +210,54 @@ void walk(dist_split_options& all, const Fn& fn) {
   fn("uneven", all.uneven);
 }
 
+template <>
+inline constexpr bool kIsStruct<dist_cluster_job> = true;
+template <class Fn>
+void walk(dist_cluster_job& all, const Fn& fn) {
+  fn("name", all.name);
+  fn("num_tasks", all.num_tasks);
+  fn("addresses", all.addresses, &all.num_tasks);
+  fn("task_indices", all.task_indices, &all.num_tasks);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_cluster_spec_options> = true;
+template <class Fn>
+void walk(dist_cluster_spec_options& all, const Fn& fn) {
+  Unsupported rest{all.allocator.alloc != nullptr};
+  fn("allocator", rest);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_cluster_resolver_options> = true;
+template <class Fn>
+void walk(dist_cluster_resolver_options& all, const Fn& fn) {
+  fn("task_type", all.task_type);
+  fn("has_task_id", all.has_task_id);
+  fn("task_id", all.task_id);
+  fn("num_accelerators", all.num_accelerators);
+  fn("rpc_layer", all.rpc_layer);
+  fn("environment", all.environment);
+  fn("session_address", all.session_address);
+  fn("tf_config", all.tf_config);
+  Unsupported rest{all.allocator.alloc != nullptr};
+  fn("allocator", rest);
+}
+
+// Its jobs are written, and read, by themselves: "slurm.jobs0.name".
+template <>
+inline constexpr bool kIsStruct<dist_slurm_options> = true;
+template <class Fn>
+void walk(dist_slurm_options& all, const Fn& fn) {
+  fn("has_rank", all.has_rank);
+  fn("rank", all.rank);
+  fn("num_tasks", all.num_tasks);
+  fn("host_list", all.host_list);
+  fn("tasks_per_node", all.tasks_per_node);
+  fn("tasks_on_each_host", all.tasks_on_each_host);
+  fn("port_base", all.port_base);
+  fn("gpus_per_host", all.gpus_per_host);
+  fn("gpus_per_task", all.gpus_per_task);
+}
+
 }  // namespace golden::transcript

@@ -3,8 +3,10 @@
 // writes its options), which calls libdist's own by __real_dist_NAME. Functions of the program go through a
 // trampoline.
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "recorder.hpp"
 
@@ -193,6 +195,12 @@ void drop_unless_news(Log& log, Line* line, const std::tuple<A...>& all) {
                                       std::tuple<const dist_device_assignment*, int32_t, int32_t, int32_t*,
                                                  std::size_t, std::size_t*>>) {
     if (std::get<3>(all) == nullptr) log.drop(line);
+  } else if constexpr (std::is_same_v<std::tuple<A...>, std::tuple<const dist_cluster_spec*, const char*,
+                                                                   int32_t*, std::size_t, std::size_t*>>) {
+    if (std::get<2>(all) == nullptr) log.drop(line);
+  } else if constexpr (std::is_same_v<std::tuple<A...>,
+                                      std::tuple<const char*, int32_t*, std::size_t, std::size_t*>>) {
+    if (std::get<1>(all) == nullptr) log.drop(line);
   }
 }
 
@@ -231,6 +239,47 @@ R record(std::string_view name, R (*real)(A...), const std::array<const char*, s
   }
 }
 
+// ---- By hand
+
+struct Pieces {
+  dist_text_fn fn;
+  void* user_data;
+  std::vector<std::string> texts;
+};
+
+void take_piece(const char* text, std::size_t size, void* user_data) {
+  Pieces& pieces = *static_cast<Pieces*>(user_data);
+  pieces.texts.emplace_back(text, size);
+  pieces.fn(text, size, pieces.user_data);
+}
+
+dist_status expand_host_list(decltype(&dist_slurm_expand_host_list) real, const char* list, dist_text_fn fn,
+                             void* user_data) {
+  Log* const log = Log::current();
+  if (log == nullptr || fn == nullptr) return real(list, fn, user_data);
+  Line* const line = log->call("slurm_expand_host_list");
+  if (list != nullptr) line->given = {{"host_list", text_literal(list)}};
+  Pieces pieces{fn, user_data, {}};
+  const dist_status status = real(list, take_piece, &pieces);
+  line->answered = {{"status", std::to_string(status)}};
+  if (status == DIST_OK) {
+    const auto literal = [](const std::string& text) { return text_literal(text.c_str()); };
+    line->answered.push_back({"out", array_of(pieces.texts.data(), pieces.texts.size(), literal)});
+  } else {
+    line->answered.push_back({"error", error_literal()});
+  }
+  return status;
+}
+
+// nullptr: it is unset.
+void record_environment(const char* name, const char* value) {
+  Log* const log = Log::current();
+  if (log == nullptr) return;
+  Line* const line = log->call("setenv");
+  line->given = {{"name", text_literal(name)}};
+  if (value != nullptr) line->given.push_back({"value", text_literal(value)});
+}
+
 }  // namespace
 }  // namespace golden::transcript
 
@@ -242,4 +291,21 @@ R record(std::string_view name, R (*real)(A...), const std::array<const char*, s
         std::string_view(#name).substr(5), __real_##name, {__VA_ARGS__}, std::tuple arguments); \
   }
 #include "functions.inc"
+
+extern "C" dist_status __real_dist_slurm_expand_host_list(const char*, dist_text_fn, void*);
+extern "C" dist_status __wrap_dist_slurm_expand_host_list(const char* host_list, dist_text_fn fn,
+                                                          void* user_data) {
+  return golden::transcript::expand_host_list(__real_dist_slurm_expand_host_list, host_list, fn, user_data);
+}
+
+extern "C" int __real_setenv(const char*, const char*, int);
+extern "C" int __wrap_setenv(const char* name, const char* value, int overwrite) {
+  golden::transcript::record_environment(name, value);
+  return __real_setenv(name, value, overwrite);
+}
+extern "C" int __real_unsetenv(const char*);
+extern "C" int __wrap_unsetenv(const char* name) {
+  golden::transcript::record_environment(name, nullptr);
+  return __real_unsetenv(name);
+}
 // NOLINTEND(bugprone-reserved-identifier)

@@ -621,6 +621,223 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 
 }  // namespace dist_swig
 
+
+/** A list of dist_cluster_job. */
+class ClusterJobs {
+ public:
+  /* n addresses; task_indices: as many, or none: 0, 1, ... */
+  void add(const char *name, const char *const *addresses, const int32_t *task_indices, size_t n) {
+    texts_.push_back(name ? name : "");
+    dist_cluster_job job = {texts_.back().c_str(), nullptr, nullptr, n};
+    lists_.emplace_back();
+    for (size_t i = 0; addresses && i < n; i++) {
+      texts_.push_back(addresses[i]);
+      lists_.back().push_back(texts_.back().c_str());
+    }
+    if (addresses) job.addresses = lists_.back().data();
+    if (task_indices) {
+      indices_.emplace_back(task_indices, task_indices + n);
+      job.task_indices = indices_.back().data();
+    }
+    all_.push_back(job);
+  }
+  size_t size() const { return all_.size(); }
+  const dist_cluster_job *get() const { return all_.data(); }
+
+ private:
+  std::deque<std::string> texts_;
+  std::deque<std::vector<const char *>> lists_;
+  std::deque<std::vector<int32_t>> indices_;
+  std::vector<dist_cluster_job> all_;
+};
+
+
+/** What a resolver of the language's own answers, and which texts it is asked with: one that is not may look empty. */
+class ResolverAnswer {
+ public:
+  int32_t has_task_type() const { return has_task_type_; }
+  int32_t has_rpc_layer() const { return has_rpc_layer_; }
+  void set_text(const char *text) {
+    is_set_ = text != nullptr;
+    text_ = text ? text : "";
+  }
+  void set_number(int32_t number) { number_ = number; }
+  /* handed over */
+  void set_spec(dist_cluster_spec *spec) {
+    dist_cluster_spec_destroy(spec_);
+    spec_ = spec;
+  }
+#if !defined(SWIG)
+  ResolverAnswer(const char *task_type, const char *rpc_layer)
+      : has_task_type_(task_type != nullptr), has_rpc_layer_(rpc_layer != nullptr) {}
+  ResolverAnswer(const ResolverAnswer &) = delete;
+  ResolverAnswer &operator=(const ResolverAnswer &) = delete;
+  ~ResolverAnswer() { dist_cluster_spec_destroy(spec_); }
+  dist_cluster_spec *take_spec() {
+    dist_cluster_spec *const spec = spec_;
+    spec_ = nullptr;
+    return spec;
+  }
+  dist_status write(char *out_text, size_t size_bytes, int32_t *out_is_set) const {
+    if (text_.size() >= size_bytes)
+      return dist_fail(DIST_INVALID_ARGUMENT, "a text of a cluster resolver is too long");
+    std::memcpy(out_text, text_.c_str(), text_.size() + 1);
+    if (out_is_set) *out_is_set = is_set_;
+    return DIST_OK;
+  }
+  int32_t number() const { return number_; }
+
+ private:
+  const int32_t has_task_type_, has_rpc_layer_;
+  std::string text_;
+  bool is_set_ = false;
+  int32_t number_ = 0;
+  dist_cluster_spec *spec_ = nullptr;
+#endif
+};
+
+/** What a resolver is asked; 1 << question in the functions of cluster_resolver_create_host(). */
+enum {
+  RESOLVER_SPEC,
+  RESOLVER_TASK_TYPE,
+  RESOLVER_TASK_ID,
+  RESOLVER_RPC_LAYER,
+  RESOLVER_ENVIRONMENT,
+  RESOLVER_ADDRESS,
+  RESOLVER_NUM_ACCELERATORS
+};
+
+/* The calls of dist_cluster_resolver_functions, as those of Callbacks: the result is a status. */
+struct ResolverCallbacks {
+  virtual ~ResolverCallbacks() {}
+  virtual int32_t answer(int64_t token, int32_t question, const char *asked_type, int32_t task_id,
+                         const char *asked_layer, ResolverAnswer *answer) = 0;
+};
+
+
+namespace dist_swig {
+
+static ResolverCallbacks *resolver_callbacks; /* set once, before the first resolver is made */
+
+/* A question, and what came: `use` is called where the answer is one. */
+template <class Use>
+static dist_status ask(int32_t question, void *token, const char *task_type, int32_t task_id,
+                       const char *rpc_layer, Use use) {
+  ResolverAnswer answer(task_type, rpc_layer);
+  const dist_status status =
+      resolver_callbacks->answer(number(token), question, task_type, task_id, rpc_layer, &answer);
+  return status == DIST_OK ? use(answer) : status;
+}
+template <class Use> static dist_status ask(int32_t question, void *token, Use use) {
+  return ask(question, token, nullptr, DIST_TASK_UNSET, nullptr, use);
+}
+template <int32_t question>
+static dist_status on_resolver_text(char *out_text, size_t size_bytes, int32_t *out_is_set, void *token) {
+  return ask(question, token, [=](ResolverAnswer &answer) { return answer.write(out_text, size_bytes, out_is_set); });
+}
+static dist_status on_resolver_spec(dist_cluster_spec **out_spec, void *token) {
+  return ask(RESOLVER_SPEC, token, [=](ResolverAnswer &answer) {
+    *out_spec = answer.take_spec();
+    return DIST_OK;
+  });
+}
+static dist_status on_resolver_task_id(int32_t *out_task_id, void *token) {
+  return ask(RESOLVER_TASK_ID, token, [=](ResolverAnswer &answer) {
+    *out_task_id = answer.number();
+    return DIST_OK;
+  });
+}
+static dist_status on_resolver_address(const char *task_type, int32_t task_id, const char *rpc_layer,
+                                       char *out_text, size_t size_bytes, void *token) {
+  return ask(RESOLVER_ADDRESS, token, task_type, task_id, rpc_layer,
+             [=](ResolverAnswer &answer) { return answer.write(out_text, size_bytes, nullptr); });
+}
+static dist_status on_resolver_num_accelerators(const char *task_type, int32_t task_id, int32_t *out_n,
+                                                void *token) {
+  return ask(RESOLVER_NUM_ACCELERATORS, token, task_type, task_id, nullptr, [=](ResolverAnswer &answer) {
+    *out_n = answer.number();
+    return DIST_OK;
+  });
+}
+
+}  // namespace dist_swig
+
+
+/** Who answers for resolvers of the language's own; set once, and never ended. */
+static void set_resolver_callbacks(ResolverCallbacks *callbacks) { dist_swig::resolver_callbacks = callbacks; }
+
+/** dist_cluster_resolver_create_host() of a token; functions: a bit, 1 << question, for each that it answers. */
+static dist_status cluster_resolver_create_host(int64_t token, int32_t functions,
+                                                const dist_cluster_resolver_options *options,
+                                                dist_cluster_resolver **out_resolver) {
+  dist_cluster_resolver_functions table = DIST_CLUSTER_RESOLVER_FUNCTIONS_INIT;
+  const auto has = [functions](int32_t question) { return (functions >> question & 1) != 0; };
+  if (has(RESOLVER_SPEC)) table.spec = dist_swig::on_resolver_spec;
+  if (has(RESOLVER_TASK_TYPE)) table.task_type = dist_swig::on_resolver_text<RESOLVER_TASK_TYPE>;
+  if (has(RESOLVER_TASK_ID)) table.task_id = dist_swig::on_resolver_task_id;
+  if (has(RESOLVER_RPC_LAYER)) table.rpc_layer = dist_swig::on_resolver_text<RESOLVER_RPC_LAYER>;
+  if (has(RESOLVER_ENVIRONMENT)) table.environment = dist_swig::on_resolver_text<RESOLVER_ENVIRONMENT>;
+  if (has(RESOLVER_ADDRESS)) table.address = dist_swig::on_resolver_address;
+  if (has(RESOLVER_NUM_ACCELERATORS)) table.num_accelerators = dist_swig::on_resolver_num_accelerators;
+  table.release = dist_swig::on_release;
+  return dist_cluster_resolver_create_host(&table, dist_swig::pointer(token), options, out_resolver);
+}
+
+
+namespace dist_swig {
+
+/* Room for one more: a scalar's sizes are not NULL. */
+static std::vector<int64_t> shape_of(const long long *numbers, size_t n) {
+  std::vector<int64_t> shape(n + 1);
+  for (size_t i = 0; i < n; i++) shape[i] = numbers[i];
+  return shape;
+}
+
+}  // namespace dist_swig
+
+
+static dist_status partitions_fixed_shards(const long long *numbers, size_t n, int32_t axis, int32_t num_shards,
+                                           int64_t *out_partitions) {
+  const std::vector<int64_t> shape = dist_swig::shape_of(numbers, n);
+  return dist_partitions_fixed_shards(shape.data(), n, axis, num_shards, out_partitions);
+}
+static dist_status partitions_min_size(const long long *numbers, size_t n, int32_t axis, int64_t element_bytes,
+                                       int64_t min_shard_bytes, int32_t max_shards, int64_t *out_partitions) {
+  const std::vector<int64_t> shape = dist_swig::shape_of(numbers, n);
+  return dist_partitions_min_size(shape.data(), n, axis, element_bytes, min_shard_bytes, max_shards,
+                                  out_partitions);
+}
+static dist_status partitions_max_size(const long long *numbers, size_t n, int32_t axis, int64_t element_bytes,
+                                       int64_t max_shard_bytes, int32_t max_shards, int64_t *out_partitions) {
+  const std::vector<int64_t> shape = dist_swig::shape_of(numbers, n);
+  return dist_partitions_max_size(shape.data(), n, axis, element_bytes, max_shard_bytes, max_shards,
+                                  out_partitions);
+}
+
+SWIGINTERN dist_cluster_resolver_options *new_dist_cluster_resolver_options(){
+    dist_swig::Kept<dist_cluster_resolver_options> *options = new dist_swig::Kept<dist_cluster_resolver_options>();
+    dist_cluster_resolver_options_init(options, sizeof(dist_cluster_resolver_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_cluster_resolver_options(dist_cluster_resolver_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_cluster_resolver_options_set_task_type(dist_cluster_resolver_options *self,char const *text){ self->task_type = dist_swig::keep(self, text); }
+SWIGINTERN void dist_cluster_resolver_options_set_rpc_layer(dist_cluster_resolver_options *self,char const *text){ self->rpc_layer = dist_swig::keep(self, text); }
+SWIGINTERN dist_slurm_options *new_dist_slurm_options(){
+    dist_swig::Kept<dist_slurm_options> *options = new dist_swig::Kept<dist_slurm_options>();
+    dist_slurm_options_init(options, sizeof(dist_slurm_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_slurm_options(dist_slurm_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_slurm_options_set_jobs(dist_slurm_options *self,ClusterJobs const *jobs){
+    self->jobs = jobs->get();
+    self->num_jobs = jobs->size();
+  }
+SWIGINTERN dist_kubernetes_options *new_dist_kubernetes_options(){
+    dist_swig::Kept<dist_kubernetes_options> *options = new dist_swig::Kept<dist_kubernetes_options>();
+    dist_kubernetes_options_init(options, sizeof(dist_kubernetes_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_kubernetes_options(dist_kubernetes_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ self->allocator = dist_swig::counting; }
 SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
     dist_swig::Kept<dist_strategy_options> *options = new dist_swig::Kept<dist_strategy_options>();
@@ -846,6 +1063,9 @@ namespace dist_swig {
 static void append(const char *text, size_t size_bytes, void *out) {
   static_cast<std::string *>(out)->append(text, size_bytes);
 }
+static void append_line(const char *text, size_t size_bytes, void *out) {
+  static_cast<std::string *>(out)->append(text, size_bytes).push_back('\n');
+}
 
 }  // namespace dist_swig
 
@@ -881,6 +1101,13 @@ class Text {
   }
   dist_status write_metrics(dist_strategy *strategy, const char *name) {
     return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
+  }
+  dist_status explain_cluster(const dist_cluster_resolver *resolver) {
+    return dist_cluster_explain(resolver, dist_swig::append, &text_);
+  }
+  /* a line each */
+  dist_status expand_host_list(const char *host_list) {
+    return dist_slurm_expand_host_list(host_list, dist_swig::append_line, &text_);
   }
 
  private:
@@ -1066,14 +1293,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_89731aec75a00b3d(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_21ce5e047d7df6a9(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_89731aec75a00b3d(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_21ce5e047d7df6a9(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_89731aec75a00b3d(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_21ce5e047d7df6a9(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1082,12 +1309,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_89731aec75a00b3d(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_89731aec75a00b3d(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_21ce5e047d7df6a9(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1100,12 +1327,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_89731aec75a00b3d(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_89731aec75a00b3d(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_21ce5e047d7df6a9(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1116,12 +1343,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_89731aec75a00b3d(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_89731aec75a00b3d(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_21ce5e047d7df6a9(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1132,12 +1359,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_89731aec75a00b3d(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_89731aec75a00b3d(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_21ce5e047d7df6a9(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1156,12 +1383,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_89731aec75a00b3d(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_89731aec75a00b3d(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_21ce5e047d7df6a9(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1170,12 +1397,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_89731aec75a00b3d(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_89731aec75a00b3d(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_21ce5e047d7df6a9(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1190,12 +1417,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_89731aec75a00b3d(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_89731aec75a00b3d(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_21ce5e047d7df6a9(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1208,12 +1435,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_89731aec75a00b3d(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_89731aec75a00b3d(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_21ce5e047d7df6a9(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1224,12 +1451,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_89731aec75a00b3d(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_89731aec75a00b3d(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_21ce5e047d7df6a9(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1240,24 +1467,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_89731aec75a00b3d(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_89731aec75a00b3d(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_21ce5e047d7df6a9(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_89731aec75a00b3d(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_21ce5e047d7df6a9(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_89731aec75a00b3d(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_21ce5e047d7df6a9(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1266,10 +1493,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_89731aec75a00b3d(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_89731aec75a00b3d(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_21ce5e047d7df6a9(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1282,10 +1509,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_89731aec75a00b3d(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_89731aec75a00b3d(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_21ce5e047d7df6a9(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1306,10 +1533,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_89731aec75a00b3d(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_89731aec75a00b3d(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_21ce5e047d7df6a9(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1324,12 +1551,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_89731aec75a00b3d(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_89731aec75a00b3d(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_21ce5e047d7df6a9(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1342,12 +1569,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_89731aec75a00b3d(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_89731aec75a00b3d(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_21ce5e047d7df6a9(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1362,12 +1589,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_89731aec75a00b3d(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_89731aec75a00b3d(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_21ce5e047d7df6a9(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1378,22 +1605,60 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_89731aec75a00b3d(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_89731aec75a00b3d(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_21ce5e047d7df6a9(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_89731aec75a00b3d(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_21ce5e047d7df6a9(go_val, swig_token);
+}
+
+SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
+    : ResolverCallbacks(),
+      go_val(swig_p), swig_mem(0)
+{ }
+
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_21ce5e047d7df6a9(intgo);
+SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
+{
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_21ce5e047d7df6a9(go_val);
+  delete swig_mem;
+}
+
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_21ce5e047d7df6a9(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  intgo swig_question;
+  _gostring_ swig_asked_type;
+  intgo swig_task_id;
+  _gostring_ swig_asked_layer;
+  ResolverAnswer *swig_answer;
+  
+  swig_token = (int64_t)token; 
+  swig_question = (int32_t)question; 
+  
+  swig_asked_type = Swig_AllocateString((char*)asked_type, asked_type ? strlen((char*)asked_type) : 0);
+  
+  swig_task_id = (int32_t)task_id; 
+  
+  swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
+  
+  *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  c_result = (int32_t)result; 
+  return c_result;
 }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_89731aec75a00b3d(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_21ce5e047d7df6a9(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1403,7 +1668,7 @@ void _wrap_Swig_free_cdist_89731aec75a00b3d(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_89731aec75a00b3d(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1416,7 +1681,7 @@ void *_wrap_Swig_malloc_cdist_89731aec75a00b3d(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_OK_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1428,7 +1693,7 @@ intgo _wrap_DIST_OK_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_CANCELLED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1440,7 +1705,7 @@ intgo _wrap_DIST_CANCELLED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_UNKNOWN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1452,7 +1717,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1464,7 +1729,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1476,7 +1741,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_NOT_FOUND_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1488,7 +1753,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1500,7 +1765,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1512,7 +1777,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1524,7 +1789,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1536,7 +1801,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ABORTED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1548,7 +1813,7 @@ intgo _wrap_DIST_ABORTED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1560,7 +1825,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1572,7 +1837,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_INTERNAL_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1584,7 +1849,7 @@ intgo _wrap_DIST_INTERNAL_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1596,7 +1861,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_DATA_LOSS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1608,7 +1873,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_F16_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1620,7 +1885,7 @@ intgo _wrap_DIST_F16_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_BF16_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1632,7 +1897,7 @@ intgo _wrap_DIST_BF16_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_F32_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1644,7 +1909,7 @@ intgo _wrap_DIST_F32_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_F64_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1656,7 +1921,7 @@ intgo _wrap_DIST_F64_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_I8_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1668,7 +1933,7 @@ intgo _wrap_DIST_I8_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_U8_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1680,7 +1945,7 @@ intgo _wrap_DIST_U8_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_I16_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1692,7 +1957,7 @@ intgo _wrap_DIST_I16_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_U16_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1704,7 +1969,7 @@ intgo _wrap_DIST_U16_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_I32_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1716,7 +1981,7 @@ intgo _wrap_DIST_I32_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_U32_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1728,7 +1993,7 @@ intgo _wrap_DIST_U32_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_I64_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1740,7 +2005,7 @@ intgo _wrap_DIST_I64_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_U64_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1752,7 +2017,7 @@ intgo _wrap_DIST_U64_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COMPLEX64_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1764,7 +2029,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_BOOL_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1776,7 +2041,7 @@ intgo _wrap_DIST_BOOL_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1788,7 +2053,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1800,7 +2065,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1812,7 +2077,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1824,7 +2089,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1836,7 +2101,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_REDUCE_USER_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1848,7 +2113,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1860,7 +2125,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1872,7 +2137,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1884,7 +2149,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1896,7 +2161,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1908,7 +2173,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1920,7 +2185,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1932,7 +2197,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1944,7 +2209,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1956,7 +2221,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1968,7 +2233,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1980,7 +2245,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -1992,7 +2257,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2004,7 +2269,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2016,7 +2281,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2028,7 +2293,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2040,7 +2305,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2052,7 +2317,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2064,7 +2329,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2076,7 +2341,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2088,7 +2353,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2100,7 +2365,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2112,7 +2377,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2124,7 +2389,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2136,7 +2401,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2148,7 +2413,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2160,7 +2425,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2172,7 +2437,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2184,7 +2449,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2196,7 +2461,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_THREADS_HOST_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2208,7 +2473,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2220,7 +2485,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2232,7 +2497,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2244,7 +2509,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2256,7 +2521,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2268,7 +2533,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_LIST_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2280,7 +2545,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_DICT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2292,7 +2557,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2304,7 +2569,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_NONE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2316,7 +2581,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2328,7 +2593,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2340,7 +2605,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2352,7 +2617,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2364,7 +2629,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2376,7 +2641,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2388,7 +2653,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2400,7 +2665,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2412,7 +2677,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2424,7 +2689,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2436,7 +2701,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2448,7 +2713,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2460,7 +2725,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2472,7 +2737,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2484,7 +2749,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2496,7 +2761,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ASSIGN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2508,7 +2773,7 @@ intgo _wrap_DIST_ASSIGN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2520,7 +2785,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2532,7 +2797,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2544,7 +2809,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2556,7 +2821,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2568,7 +2833,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2580,7 +2845,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2592,7 +2857,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SHARD_OFF_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2604,7 +2869,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2616,7 +2881,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SHARD_FILE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2628,7 +2893,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SHARD_DATA_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2640,7 +2905,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SHARD_HINT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2652,7 +2917,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2664,7 +2929,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2676,7 +2941,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2688,7 +2953,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2700,7 +2965,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2712,7 +2977,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_NDIM_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2724,7 +2989,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2736,7 +3001,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2748,7 +3013,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_LOG_ERROR_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2760,7 +3025,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_LOG_WARNING_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2772,7 +3037,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_LOG_INFO_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2784,7 +3049,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2796,7 +3061,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2808,7 +3073,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2820,7 +3085,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2832,7 +3097,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2844,7 +3109,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2856,7 +3121,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2868,7 +3133,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2880,7 +3145,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2892,7 +3157,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2904,7 +3169,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2916,7 +3181,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2928,7 +3193,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2940,7 +3205,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_METRIC_SUM_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2952,7 +3217,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2964,7 +3229,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2976,7 +3241,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_APPLY_SGD_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -2988,7 +3253,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3000,7 +3265,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3012,7 +3277,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3024,7 +3289,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3036,7 +3301,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3048,7 +3313,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3060,7 +3325,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3072,7 +3337,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3084,7 +3349,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_EDGE_NONE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3096,7 +3361,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_TASK_UNSET_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3108,7 +3373,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3120,7 +3385,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3132,7 +3397,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3144,7 +3409,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3156,7 +3421,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3168,7 +3433,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3180,7 +3445,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3192,7 +3457,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_89731aec75a00b3d() {
 }
 
 
-long long _wrap_memory_counter_cdist_89731aec75a00b3d() {
+long long _wrap_memory_counter_cdist_21ce5e047d7df6a9() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3203,7 +3468,7 @@ long long _wrap_memory_counter_cdist_89731aec75a00b3d() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_89731aec75a00b3d(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3216,7 +3481,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_89731aec75a00b3d(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3226,7 +3491,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3236,7 +3501,7 @@ void _wrap_delete_Callbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3253,7 +3518,7 @@ intgo _wrap_Callbacks_replica_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3274,7 +3539,7 @@ long long _wrap_Callbacks_values_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3293,7 +3558,7 @@ long long _wrap_Callbacks_merge_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3312,7 +3577,7 @@ intgo _wrap_Callbacks_update_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3342,7 +3607,7 @@ long long _wrap_Callbacks_update_values_cdist_89731aec75a00b3d(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3359,7 +3624,7 @@ long long _wrap_Callbacks_source_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3385,7 +3650,7 @@ long long _wrap_Callbacks_file_source_cdist_89731aec75a00b3d(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3406,7 +3671,7 @@ long long _wrap_Callbacks_dataset_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3425,7 +3690,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_89731aec75a00b3d(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3444,7 +3709,7 @@ long long _wrap_Callbacks_value_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3459,7 +3724,7 @@ long long _wrap_Callbacks_initial_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3475,7 +3740,7 @@ void _wrap_Callbacks_loop_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3495,7 +3760,7 @@ void _wrap_Callbacks_reduce_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3523,7 +3788,7 @@ void _wrap_Callbacks_apply_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3546,7 +3811,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_89731aec75a00b3d(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3567,7 +3832,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_89731aec75a00b3d(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3590,7 +3855,7 @@ intgo _wrap_Callbacks_gather_components_cdist_89731aec75a00b3d(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3611,7 +3876,7 @@ void _wrap_Callbacks_log_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3623,7 +3888,7 @@ void _wrap_Callbacks_release_cdist_89731aec75a00b3d(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3633,7 +3898,2232 @@ void _wrap_set_callbacks_cdist_89731aec75a00b3d(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_dist_version_cdist_89731aec75a00b3d() {
+void _wrap_ClusterJobs_add_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+  ClusterJobs *arg1 = (ClusterJobs *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char **arg3 = (char **) 0 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  size_t arg5 ;
+  std::string text2 ;
+  std::string texts3 ;
+  std::vector< char const * > pointers3 ;
+  
+  arg1 = *(ClusterJobs **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  texts3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  for (size_t at = 0; at < texts3.size(); at += std::strlen(&texts3[at]) + 1) pointers3.push_back(&texts3[at]);
+  arg3 = (char **)(pointers3.empty() ? nullptr : pointers3.data());
+  
+  arg4 = (int32_t *)_swig_go_3.array; 
+  arg5 = (size_t)_swig_go_4; 
+  
+  (arg1)->add((char const *)arg2,(char const *const *)arg3,(int32_t const *)arg4,arg5);
+  
+  
+  
+}
+
+
+long long _wrap_ClusterJobs_size_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+  ClusterJobs *arg1 = (ClusterJobs *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(ClusterJobs **)&_swig_go_0; 
+  
+  result = ((ClusterJobs const *)arg1)->size();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_ClusterJobs_get_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+  ClusterJobs *arg1 = (ClusterJobs *) 0 ;
+  dist_cluster_job *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(ClusterJobs **)&_swig_go_0; 
+  
+  result = (dist_cluster_job *)((ClusterJobs const *)arg1)->get();
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+ClusterJobs *_wrap_new_ClusterJobs_cdist_21ce5e047d7df6a9() {
+  ClusterJobs *result = 0 ;
+  ClusterJobs *_swig_go_result;
+  
+  
+  result = (ClusterJobs *)new ClusterJobs();
+  *(ClusterJobs **)&_swig_go_result = (ClusterJobs *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_ClusterJobs_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+  ClusterJobs *arg1 = (ClusterJobs *) 0 ;
+  
+  arg1 = *(ClusterJobs **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+intgo _wrap_ResolverAnswer_has_task_type_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0) {
+  ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(ResolverAnswer **)&_swig_go_0; 
+  
+  result = (int32_t)((ResolverAnswer const *)arg1)->has_task_type();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0) {
+  ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(ResolverAnswer **)&_swig_go_0; 
+  
+  result = (int32_t)((ResolverAnswer const *)arg1)->has_rpc_layer();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_ResolverAnswer_set_text_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+  ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(ResolverAnswer **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  (arg1)->set_text((char const *)arg2);
+  
+  
+}
+
+
+void _wrap_ResolverAnswer_set_number_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+  ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(ResolverAnswer **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  (arg1)->set_number(arg2);
+  
+}
+
+
+void _wrap_ResolverAnswer_set_spec_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+  ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
+  dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
+  
+  arg1 = *(ResolverAnswer **)&_swig_go_0; 
+  arg2 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_1); 
+  
+  (arg1)->set_spec(arg2);
+  
+}
+
+
+intgo _wrap_RESOLVER_SPEC_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = RESOLVER_SPEC;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = RESOLVER_TASK_TYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RESOLVER_TASK_ID_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = RESOLVER_TASK_ID;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = RESOLVER_RPC_LAYER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = RESOLVER_ENVIRONMENT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RESOLVER_ADDRESS_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = RESOLVER_ADDRESS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = RESOLVER_NUM_ACCELERATORS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+  int arg1 ;
+  ResolverCallbacks *result = 0 ;
+  ResolverCallbacks *_swig_go_result;
+  
+  arg1 = (int)_swig_go_0; 
+  
+  result = new SwigDirector_ResolverCallbacks(arg1);
+  *(ResolverCallbacks **)&_swig_go_result = (ResolverCallbacks *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_DeleteDirectorResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+  ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
+  
+  arg1 = *(ResolverCallbacks **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+void _wrap_delete_ResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+  ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
+  
+  arg1 = *(ResolverCallbacks **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+intgo _wrap_ResolverCallbacks_answer_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+  ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  int32_t arg5 ;
+  char *arg6 = (char *) 0 ;
+  ResolverAnswer *arg7 = (ResolverAnswer *) 0 ;
+  std::string text4 ;
+  std::string text6 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(ResolverCallbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
+  arg4 = &text4[0];
+  
+  arg5 = (int32_t)_swig_go_4; 
+  
+  text6.assign(_swig_go_5.p, (size_t)_swig_go_5.n);
+  arg6 = &text6[0];
+  
+  arg7 = *(ResolverAnswer **)&_swig_go_6; 
+  
+  result = (int32_t)(arg1)->answer(arg2,arg3,(char const *)arg4,arg5,(char const *)arg6,arg7);
+  _swig_go_result = result; 
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_set_resolver_callbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+  ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
+  
+  arg1 = *(ResolverCallbacks **)&_swig_go_0; 
+  
+  set_resolver_callbacks(arg1);
+  
+}
+
+
+_gostring_ _wrap_cluster_resolver_create_host_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+  int64_t arg1 ;
+  int32_t arg2 ;
+  dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
+  dist_cluster_resolver **arg4 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = *(dist_cluster_resolver_options **)&_swig_go_2; 
+  arg4 = (dist_cluster_resolver **)_swig_go_3; 
+  
+  result = (dist_status)cluster_resolver_create_host(arg1,arg2,(dist_cluster_resolver_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_partitions_fixed_shards_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+  long long *arg1 = (long long *) 0 ;
+  size_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (long long *)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t *)_swig_go_4; 
+  
+  result = (dist_status)partitions_fixed_shards((long long const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_partitions_min_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+  long long *arg1 = (long long *) 0 ;
+  size_t arg2 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int32_t arg6 ;
+  int64_t *arg7 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (long long *)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int64_t *)_swig_go_6; 
+  
+  result = (dist_status)partitions_min_size((long long const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4,arg5,arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_partitions_max_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+  long long *arg1 = (long long *) 0 ;
+  size_t arg2 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int32_t arg6 ;
+  int64_t *arg7 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (long long *)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int64_t *)_swig_go_6; 
+  
+  result = (dist_status)partitions_max_size((long long const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4,arg5,arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, long long *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
+  dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg2 = nullptr;
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg3 = (dist_cluster_spec **)_swig_go_1; 
+  
+  result = (dist_status)dist_cluster_spec_from_json((char const *)arg1,(dist_cluster_spec_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_spec_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
+  size_t arg2 ;
+  dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
+  dist_cluster_spec **arg4 = (dist_cluster_spec **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg3 = nullptr;
+  arg1 = (dist_cluster_job *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  arg4 = (dist_cluster_spec **)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_spec_create((dist_cluster_job const *)arg1,SWIG_STD_MOVE(arg2),(dist_cluster_spec_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_spec_union_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
+  size_t arg2 ;
+  dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
+  dist_cluster_spec **arg4 = (dist_cluster_spec **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg3 = nullptr;
+  arg1 = (dist_cluster_spec **)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg4 = (dist_cluster_spec **)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_spec_union((dist_cluster_spec const *const *)arg1,SWIG_STD_MOVE(arg2),(dist_cluster_spec_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cluster_spec_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_cluster_spec_destroy(arg1);
+  
+}
+
+
+long long _wrap_dist_cluster_spec_num_jobs_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  result = dist_cluster_spec_num_jobs((dist_cluster_spec const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_spec_job_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  size_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (char *)dist_cluster_spec_job((dist_cluster_spec const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int32_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_spec_num_tasks((dist_cluster_spec const *)arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  size_t arg4 ;
+  size_t *arg5 = (size_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int32_t *)_swig_go_2; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = (size_t *)_swig_go_4; 
+  
+  result = (dist_status)dist_cluster_spec_task_indices((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,SWIG_STD_MOVE(arg4),arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  char **arg4 = (char **) 0 ;
+  std::string text2 ;
+  char *text4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4 = nullptr;
+  arg4 = (char **)&text4;
+  
+  
+  result = (dist_status)dist_cluster_spec_task_address((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,(char const **)arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  if (text4) *_swig_go_3 = Swig_AllocateString(text4, std::strlen(text4));
+  
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_cluster_spec_is_equal_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (int32_t)dist_cluster_spec_is_equal((dist_cluster_spec const *)arg1,(dist_cluster_spec const *)arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_spec_json_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_cluster_spec_json((dist_cluster_spec const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_validate_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_validate((dist_cluster_spec const *)arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_is_chief_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_is_chief((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  size_t arg5 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (char *)_swig_go_3.array; 
+  arg5 = (size_t)_swig_go_4; 
+  
+  result = (dist_status)dist_cluster_collective_leader((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4,SWIG_STD_MOVE(arg5));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  size_t arg3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (char *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_coordination_leader((dist_cluster_spec const *)arg1,arg2,SWIG_STD_MOVE(arg3));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_worker_count_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_worker_count((dist_cluster_spec const *)arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_id_in_cluster((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_should_save_checkpoint((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_should_save_summary((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_should_evaluate((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->has_task_id = arg2;
+  
+}
+
+
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->has_task_id);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->task_id = arg2;
+  
+}
+
+
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->task_id);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_accelerators = arg2;
+  
+}
+
+
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_accelerators);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->environment = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->environment);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->session_address = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->session_address);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->tf_config = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->tf_config);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_21ce5e047d7df6a9() {
+  dist_cluster_resolver_options *result = 0 ;
+  dist_cluster_resolver_options *_swig_go_result;
+  
+  
+  result = (dist_cluster_resolver_options *)new_dist_cluster_resolver_options();
+  *(dist_cluster_resolver_options **)&_swig_go_result = (dist_cluster_resolver_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_cluster_resolver_options_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  delete_dist_cluster_resolver_options(arg1);
+  
+}
+
+
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  dist_cluster_resolver_options_set_task_type(arg1,(char const *)arg2);
+  
+  
+}
+
+
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  dist_cluster_resolver_options_set_rpc_layer(arg1,(char const *)arg2);
+  
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
+  dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_cluster_resolver_options **)&_swig_go_1; 
+  arg3 = (dist_cluster_resolver **)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_resolver_create_simple(arg1,(dist_cluster_resolver_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+  dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
+  dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
+  arg2 = (dist_cluster_resolver **)_swig_go_1; 
+  
+  result = (dist_status)dist_cluster_resolver_create_tf_config((dist_cluster_resolver_options const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_has_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->has_rank = arg2;
+  
+}
+
+
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->has_rank);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->rank = arg2;
+  
+}
+
+
+intgo _wrap_dist_slurm_options_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->rank);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_num_tasks_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_tasks = arg2;
+  
+}
+
+
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_tasks);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_host_list_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->host_list = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->host_list);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->tasks_per_node = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->tasks_per_node);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->tasks_on_each_host = arg2;
+  
+}
+
+
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->tasks_on_each_host);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_port_base_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->port_base = arg2;
+  
+}
+
+
+intgo _wrap_dist_slurm_options_port_base_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->port_base);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->gpus_per_host = arg2;
+  
+}
+
+
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->gpus_per_host);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->gpus_per_task = arg2;
+  
+}
+
+
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->gpus_per_task);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_21ce5e047d7df6a9() {
+  dist_slurm_options *result = 0 ;
+  dist_slurm_options *_swig_go_result;
+  
+  
+  result = (dist_slurm_options *)new_dist_slurm_options();
+  *(dist_slurm_options **)&_swig_go_result = (dist_slurm_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_slurm_options_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  
+  delete_dist_slurm_options(arg1);
+  
+}
+
+
+void _wrap_dist_slurm_options_set_jobs_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  ClusterJobs *arg2 = (ClusterJobs *) 0 ;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = *(ClusterJobs **)&_swig_go_1; 
+  
+  dist_slurm_options_set_jobs(arg1,(ClusterJobs const *)arg2);
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+  dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
+  dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
+  dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_slurm_options **)&_swig_go_0; 
+  arg2 = *(dist_cluster_resolver_options **)&_swig_go_1; 
+  arg3 = (dist_cluster_resolver **)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_resolver_create_slurm((dist_slurm_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  size_t arg3 ;
+  size_t *arg4 = (size_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (size_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_slurm_expand_tasks_per_node((char const *)arg1,arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_has_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->has_index = arg2;
+  
+}
+
+
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->has_index);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->index = arg2;
+  
+}
+
+
+intgo _wrap_dist_kubernetes_options_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->index);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_workers = arg2;
+  
+}
+
+
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_workers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_first_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->first_index = arg2;
+  
+}
+
+
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->first_index);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_port_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->port = arg2;
+  
+}
+
+
+intgo _wrap_dist_kubernetes_options_port_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->port);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_host_name_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->host_name = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->host_name);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_service_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->service = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->service);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_name_space_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->name_space = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->name_space);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_kubernetes_options_domain_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->domain = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->domain);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_21ce5e047d7df6a9() {
+  dist_kubernetes_options *result = 0 ;
+  dist_kubernetes_options *_swig_go_result;
+  
+  
+  result = (dist_kubernetes_options *)new_dist_kubernetes_options();
+  *(dist_kubernetes_options **)&_swig_go_result = (dist_kubernetes_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_kubernetes_options_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  
+  delete_dist_kubernetes_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+  dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
+  dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
+  dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
+  arg2 = *(dist_cluster_resolver_options **)&_swig_go_1; 
+  arg3 = (dist_cluster_resolver **)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_resolver_create_kubernetes((dist_kubernetes_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+  dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
+  size_t arg2 ;
+  dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
+  dist_cluster_resolver **arg4 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver **)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = *(dist_cluster_resolver_options **)&_swig_go_2; 
+  arg4 = (dist_cluster_resolver **)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_resolver_create_union((dist_cluster_resolver *const *)arg1,SWIG_STD_MOVE(arg2),(dist_cluster_resolver_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cluster_resolver_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_cluster_resolver_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_cluster_spec **)_swig_go_1; 
+  
+  result = (dist_status)dist_cluster_resolver_spec((dist_cluster_resolver const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  char *arg2 = (char *) 0 ;
+  size_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (char *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_resolver_task_type((dist_cluster_resolver const *)arg1,arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_21ce5e047d7df6a9(long long _swig_go_0, int *_swig_go_1) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_cluster_resolver_task_id((dist_cluster_resolver const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  char *arg2 = (char *) 0 ;
+  size_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (char *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_resolver_rpc_layer((dist_cluster_resolver const *)arg1,arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  char *arg2 = (char *) 0 ;
+  size_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (char *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_resolver_environment((dist_cluster_resolver const *)arg1,arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  char *arg5 = (char *) 0 ;
+  size_t arg6 ;
+  std::string text2 ;
+  std::string text4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
+  arg4 = text4.empty() ? nullptr : &text4[1];
+  
+  arg5 = (char *)_swig_go_4.array; 
+  arg6 = (size_t)_swig_go_5; 
+  
+  result = (dist_status)dist_cluster_resolver_master((dist_cluster_resolver const *)arg1,(char const *)arg2,arg3,(char const *)arg4,arg5,SWIG_STD_MOVE(arg6));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[1];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_cluster_resolver_num_accelerators((dist_cluster_resolver const *)arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
+  char *arg2 = (char *) 0 ;
+  size_t arg3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (char *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_resolver_gpu_ids((dist_cluster_resolver const *)arg1,arg2,SWIG_STD_MOVE(arg3));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITIONER_MIN_SHARD_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITIONER_MAX_SHARDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITIONER_BYTES_PER_TEXT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_partitions_part_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  arg5 = (int64_t *)_swig_go_4; 
+  
+  result = (dist_status)dist_partitions_part(arg1,arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_partitions_part_of_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  arg5 = (int64_t *)_swig_go_4; 
+  
+  result = (dist_status)dist_partitions_part_of(arg1,arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_version_cdist_21ce5e047d7df6a9() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -3644,7 +6134,7 @@ intgo _wrap_dist_version_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_89731aec75a00b3d(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -3662,7 +6152,7 @@ intgo _wrap_dist_has_feature_cdist_89731aec75a00b3d(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_89731aec75a00b3d(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3675,7 +6165,7 @@ _gostring_ _wrap_dist_status_name_cdist_89731aec75a00b3d(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3703,7 +6193,7 @@ _gostring_ _wrap_dist_fail_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3715,7 +6205,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3727,7 +6217,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3739,7 +6229,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3751,7 +6241,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3763,7 +6253,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3775,7 +6265,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3787,7 +6277,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3799,7 +6289,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3811,7 +6301,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3823,7 +6313,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_89731aec75a00b3d() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
   
@@ -3835,7 +6325,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_89731aec75a00b3d() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_89731aec75a00b3d(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -3850,7 +6340,7 @@ _gostring_ _wrap_dist_enum_name_cdist_89731aec75a00b3d(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -3880,7 +6370,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_89731aec75a00b3d(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3892,7 +6382,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_89731aec75a00b3d(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3905,7 +6395,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_89731aec75a00b3d(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3917,7 +6407,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_89731aec75a00b3d(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3930,7 +6420,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_89731aec75a00b3d(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3942,7 +6432,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_89731aec75a00b3d(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3955,7 +6445,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_89731aec75a00b3d(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3967,7 +6457,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_89731aec75a00b3d(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3980,7 +6470,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_89731aec75a00b3d(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -3992,7 +6482,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4005,7 +6495,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_89731aec75a00b3d(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4024,7 +6514,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_89731aec75a00b3d(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4037,7 +6527,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_89731aec75a00b
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -4049,7 +6539,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_89731aec75a00b3d(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -4062,7 +6552,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -4074,7 +6564,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_89731aec75a00b3d(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -4087,7 +6577,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_89731aec75a00b3d(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -4099,7 +6589,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_89731aec75a00b3d(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -4112,7 +6602,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_89731aec75a00b
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4124,7 +6614,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_89731aec75a00b3
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4137,7 +6627,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_89731aec75a00b
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4149,7 +6639,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_89731aec75a00b3d(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4162,7 +6652,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_89731aec75a00b3
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4174,7 +6664,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_89731aec75a00b3d(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4187,7 +6677,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_89731aec75a00b3d(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -4199,7 +6689,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_89731aec75a00b3d(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -4212,7 +6702,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_89731aec75a00b3
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, dist_network *_swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, dist_network *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -4224,7 +6714,7 @@ void _wrap_dist_strategy_options_network_set_cdist_89731aec75a00b3d(dist_strateg
 }
 
 
-dist_network *_wrap_dist_strategy_options_network_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+dist_network *_wrap_dist_strategy_options_network_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   dist_network *_swig_go_result;
@@ -4237,7 +6727,7 @@ dist_network *_wrap_dist_strategy_options_network_get_cdist_89731aec75a00b3d(dis
 }
 
 
-void _wrap_dist_strategy_options_replicas_of_workers_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_dist_strategy_options_replicas_of_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   
@@ -4249,7 +6739,7 @@ void _wrap_dist_strategy_options_replicas_of_workers_set_cdist_89731aec75a00b3d(
 }
 
 
-_goslice_ _wrap_dist_strategy_options_replicas_of_workers_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+_goslice_ _wrap_dist_strategy_options_replicas_of_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4262,7 +6752,7 @@ _goslice_ _wrap_dist_strategy_options_replicas_of_workers_get_cdist_89731aec75a0
 }
 
 
-void _wrap_dist_strategy_options_num_workers_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t arg2 ;
   
@@ -4274,7 +6764,7 @@ void _wrap_dist_strategy_options_num_workers_set_cdist_89731aec75a00b3d(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_num_workers_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4287,7 +6777,7 @@ long long _wrap_dist_strategy_options_num_workers_get_cdist_89731aec75a00b3d(dis
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4297,7 +6787,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_89731aec75a00b3d(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_89731aec75a00b3d() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_21ce5e047d7df6a9() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -4308,7 +6798,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_89731aec75a00b3d() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4318,7 +6808,7 @@ void _wrap_delete_dist_strategy_options_cdist_89731aec75a00b3d(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4330,7 +6820,7 @@ void _wrap_dist_strategy_options_set_log_cdist_89731aec75a00b3d(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -4351,7 +6841,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_89731aec75a00b3d(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4374,7 +6864,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_89731aec75a00b3d(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4394,7 +6884,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_89731aec75a00b3d(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -4417,7 +6907,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_89731aec75a00b3d(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4438,7 +6928,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_89731aec75a00b3d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4459,7 +6949,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4472,7 +6962,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_89731aec75a00b3d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -4495,7 +6985,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4508,7 +6998,7 @@ intgo _wrap_dist_strategy_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4540,7 +7030,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4572,7 +7062,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_89731aec75a00b3d(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_89731aec75a00b3d(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4603,7 +7093,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_89731aec75a00b3d(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4615,7 +7105,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_89731aec75a00b3d(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4628,7 +7118,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_89731aec75a00b3d(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4640,7 +7130,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_89731aec75a00b3d(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4653,7 +7143,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_89731aec75a00b3d(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4665,7 +7155,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_89731aec75a0
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4678,7 +7168,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_89731aec75a
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4690,7 +7180,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_89731aec75a00b3d(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4703,7 +7193,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_89731aec75a00b3d(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4715,7 +7205,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_89731aec75a00
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4728,7 +7218,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_89731aec75a0
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4740,7 +7230,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_89731aec75a0
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4753,7 +7243,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_89731aec75a
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4765,7 +7255,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_89731aec75a00b3d(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4778,7 +7268,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_89731aec75a00b3d(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4790,7 +7280,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_89731aec75a00b3d(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4803,7 +7293,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_89731aec75a00b3d(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4815,7 +7305,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_89731aec75a00b3d(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4828,7 +7318,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_89731aec75a00b3d(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4840,7 +7330,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_89731aec75a00b3d
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4853,7 +7343,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_89731aec75a00b3
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4865,7 +7355,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_89731aec75a00b
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4878,7 +7368,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_89731aec75a00
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4890,7 +7380,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_89731aec75a00b3d
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4903,7 +7393,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_89731aec75a00b3
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4915,7 +7405,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_89731aec75a00b3d(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4928,7 +7418,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_89731aec75a00b3d(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4940,7 +7430,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_89731aec75a00b3
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4953,7 +7443,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_89731aec75a00b
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4965,7 +7455,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_89731aec75a00b3d(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4978,7 +7468,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_89731aec75a00b3d(di
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_89731aec75a00b3d() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_21ce5e047d7df6a9() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -4989,7 +7479,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_89731aec75a00
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_89731aec75a00b3d(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -4999,7 +7489,7 @@ void _wrap_delete_dist_strategy_properties_cdist_89731aec75a00b3d(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_89731aec75a00b3d(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -5022,7 +7512,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5045,7 +7535,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_89731aec75a00b3d(long long
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -5057,7 +7547,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5070,7 +7560,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5082,7 +7572,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_89731aec75a00b3d
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5095,7 +7585,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_89731aec75a00b3
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5107,7 +7597,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_89731aec75a00b3d
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5120,7 +7610,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_89731aec75a00b3
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -5132,7 +7622,7 @@ void _wrap_dist_run_options_cancel_set_cdist_89731aec75a00b3d(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -5145,7 +7635,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_89731aec75a00b3d(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_89731aec75a00b3d() {
+dist_run_options *_wrap_new_dist_run_options_cdist_21ce5e047d7df6a9() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -5156,7 +7646,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_89731aec75a00b3d(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -5166,7 +7656,7 @@ void _wrap_delete_dist_run_options_cdist_89731aec75a00b3d(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5194,7 +7684,7 @@ _gostring_ _wrap_dist_run_cdist_89731aec75a00b3d(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5228,7 +7718,7 @@ _gostring_ _wrap_dist_run_values_cdist_89731aec75a00b3d(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5241,7 +7731,7 @@ intgo _wrap_dist_replica_id_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5254,7 +7744,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -5267,7 +7757,7 @@ long long _wrap_dist_replica_strategy_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5299,7 +7789,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_89731aec75a00b3d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5331,7 +7821,7 @@ _gostring_ _wrap_dist_merge_call_cdist_89731aec75a00b3d(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -5356,7 +7846,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -5379,7 +7869,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5400,7 +7890,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5421,7 +7911,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_89731aec75a00b3d(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_21ce5e047d7df6a9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -5444,7 +7934,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_89731aec75a00b3d(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5472,7 +7962,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5485,7 +7975,7 @@ intgo _wrap_dist_cancel_signalled_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -5495,7 +7985,7 @@ void _wrap_dist_cancel_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5507,7 +7997,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_89731aec75a00b3d(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5520,7 +8010,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_89731aec75a00b3d(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5539,7 +8029,7 @@ void _wrap_dist_collective_options_tag_set_cdist_89731aec75a00b3d(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5552,7 +8042,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_89731aec75a00b3d(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5564,7 +8054,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5577,7 +8067,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_89731aec75a00b3d(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -5589,7 +8079,7 @@ void _wrap_dist_collective_options_group_set_cdist_89731aec75a00b3d(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -5602,7 +8092,7 @@ long long _wrap_dist_collective_options_group_get_cdist_89731aec75a00b3d(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5614,7 +8104,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_89731aec75a00b3d(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5627,7 +8117,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_89731aec75a00b3d
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5639,7 +8129,7 @@ void _wrap_dist_collective_options_axis_set_cdist_89731aec75a00b3d(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5652,7 +8142,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_89731aec75a00b3d(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5664,7 +8154,7 @@ void _wrap_dist_collective_options_planned_set_cdist_89731aec75a00b3d(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5677,7 +8167,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_89731aec75a00b3d(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5689,7 +8179,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_89731aec75a00b3d(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5702,7 +8192,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_89731aec75a00b3
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5714,7 +8204,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_89731aec75a00b3d(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5727,7 +8217,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_89731aec75a00b3d(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -5739,7 +8229,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_89731aec75a00b3d(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -5752,7 +8242,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_89731aec75a00b3d(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5764,7 +8254,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_89731aec75a00b
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5777,7 +8267,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_89731aec7
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_89731aec75a00b3d() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_21ce5e047d7df6a9() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -5788,7 +8278,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_89731aec75a00b3
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5798,7 +8288,7 @@ void _wrap_delete_dist_collective_options_cdist_89731aec75a00b3d(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -5812,7 +8302,7 @@ void _wrap_dist_collective_options_set_weights_cdist_89731aec75a00b3d(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5824,7 +8314,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_89731aec75a00b3d(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -5838,7 +8328,7 @@ void _wrap_dist_collective_options_set_splits_cdist_89731aec75a00b3d(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5848,7 +8338,7 @@ void _wrap_dist_collective_options_begin_work_cdist_89731aec75a00b3d(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_89731aec75a00b3d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -5861,7 +8351,7 @@ long long _wrap_dist_collective_options_work_cdist_89731aec75a00b3d(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5898,7 +8388,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5937,7 +8427,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5974,7 +8464,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6009,7 +8499,7 @@ _gostring_ _wrap_dist_all_gather_cdist_89731aec75a00b3d(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6046,7 +8536,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6083,7 +8573,7 @@ _gostring_ _wrap_dist_broadcast_cdist_89731aec75a00b3d(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6120,7 +8610,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6155,7 +8645,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_89731aec75a00b3d(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -6194,7 +8684,7 @@ _gostring_ _wrap_dist_scan_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6233,7 +8723,7 @@ _gostring_ _wrap_dist_permute_cdist_89731aec75a00b3d(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_89731aec75a00b3d(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -6256,7 +8746,7 @@ _gostring_ _wrap_dist_barrier_cdist_89731aec75a00b3d(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -6285,7 +8775,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_89731aec75a00b3d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -6312,7 +8802,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_89731aec75a00b3d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6339,7 +8829,7 @@ _gostring_ _wrap_dist_group_create_cdist_89731aec75a00b3d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6360,7 +8850,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_89731aec75a00b3d(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6373,7 +8863,7 @@ intgo _wrap_dist_group_size_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -6388,7 +8878,7 @@ intgo _wrap_dist_group_rank_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -6400,7 +8890,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_89731aec75a00b3d(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6413,7 +8903,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_89731aec75a00b3d
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -6425,7 +8915,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_89731aec75a00b3d(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6438,7 +8928,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_89731aec75a0
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -6450,7 +8940,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_89731aec75a00b3d(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6463,7 +8953,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_89731aec75a00b3d
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -6475,7 +8965,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_89731aec75a00b3d(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6488,7 +8978,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_89731aec75a00b3d(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_89731aec75a00b3d() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_21ce5e047d7df6a9() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -6499,7 +8989,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_89731aec7
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -6509,7 +8999,7 @@ void _wrap_delete_dist_communication_options_cdist_89731aec75a00b3d(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -6534,7 +9024,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_89731aec75a00b3d(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -6546,7 +9036,7 @@ void _wrap_dist_apply_options_kind_set_cdist_89731aec75a00b3d(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6559,7 +9049,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_89731aec75a00b3d(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6571,7 +9061,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_89731aec75a00b3d(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6584,7 +9074,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_89731aec75a00b3d(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6596,7 +9086,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_89731aec75a00b3d(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6609,7 +9099,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_89731aec75a00b3d(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6621,7 +9111,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_89731aec75a00b3d(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6634,7 +9124,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_89731aec75a00b3d(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_89731aec75a00b3d() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_21ce5e047d7df6a9() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -6645,7 +9135,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6655,7 +9145,7 @@ void _wrap_delete_dist_apply_options_cdist_89731aec75a00b3d(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6671,7 +9161,7 @@ void _wrap_dist_apply_options_set_states_cdist_89731aec75a00b3d(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -6683,7 +9173,7 @@ void _wrap_dist_apply_options_set_function_cdist_89731aec75a00b3d(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6693,7 +9183,7 @@ void _wrap_dist_apply_options_want_norm_cdist_89731aec75a00b3d(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_89731aec75a00b3d(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6706,7 +9196,7 @@ double _wrap_dist_apply_options_norm_cdist_89731aec75a00b3d(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6745,7 +9235,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_89731aec75a00b3d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_89731aec75a00b3d(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6771,7 +9261,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_89731aec75a00b3d(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_89731aec75a00b3d(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_21ce5e047d7df6a9(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6794,7 +9284,7 @@ _gostring_ _wrap_dist_work_test_cdist_89731aec75a00b3d(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6817,7 +9307,7 @@ _gostring_ _wrap_dist_work_wait_cdist_89731aec75a00b3d(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_89731aec75a00b3d(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -6844,7 +9334,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_89731aec75a00b3d(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6865,7 +9355,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -6875,7 +9365,7 @@ void _wrap_dist_work_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6896,7 +9386,7 @@ _gostring_ _wrap_dist_work_start_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -6919,7 +9409,7 @@ _gostring_ _wrap_dist_work_ready_cdist_89731aec75a00b3d(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6947,7 +9437,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_89731aec75a00b3d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6980,7 +9470,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7007,7 +9497,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_89731aec75a00b3d(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7034,7 +9524,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_89731aec75a00b3d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7061,7 +9551,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7088,7 +9578,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_89731aec75a00b3d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7124,7 +9614,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -7147,7 +9637,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -7170,7 +9660,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_89731aec75a00b3d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7198,7 +9688,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_89731aec75a00b3d(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -7211,7 +9701,7 @@ long long _wrap_dist_value_retain_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -7221,7 +9711,7 @@ void _wrap_dist_value_release_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7234,7 +9724,7 @@ intgo _wrap_dist_value_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7247,7 +9737,7 @@ long long _wrap_dist_value_size_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -7262,7 +9752,7 @@ long long _wrap_dist_value_item_cdist_89731aec75a00b3d(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -7277,7 +9767,7 @@ _gostring_ _wrap_dist_value_key_cdist_89731aec75a00b3d(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7297,7 +9787,7 @@ long long _wrap_dist_value_get_cdist_89731aec75a00b3d(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -7333,7 +9823,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_89731aec75a00b3d(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -7346,7 +9836,7 @@ long long _wrap_dist_value_variable_cdist_89731aec75a00b3d(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7376,7 +9866,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -7404,7 +9894,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7433,7 +9923,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_89731aec75a00b3d(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7446,7 +9936,7 @@ _gostring_ _wrap_dist_value_text_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7459,7 +9949,7 @@ long long _wrap_dist_value_object_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_89731aec75a00b3d(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7484,7 +9974,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_89731aec75a00b3d(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -7507,7 +9997,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7519,7 +10009,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_89731aec75a00b3d(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7532,7 +10022,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_89731aec75a00b3d(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7551,7 +10041,7 @@ void _wrap_dist_variable_options_name_set_cdist_89731aec75a00b3d(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7564,7 +10054,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_89731aec75a00b3d(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7576,7 +10066,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_89731aec75a00b3d(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7589,7 +10079,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_89731aec75a00b3d(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7601,7 +10091,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_89731aec75a00b3d(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7614,7 +10104,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_89731aec75a00b3d(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7626,7 +10116,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_89731aec75a00b3d(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7639,7 +10129,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_89731aec75a00b3d(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_89731aec75a00b3d() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_21ce5e047d7df6a9() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -7650,7 +10140,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_89731aec75a00b3d() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -7660,7 +10150,7 @@ void _wrap_delete_dist_variable_options_cdist_89731aec75a00b3d(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_89731aec75a00b3d(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -7672,7 +10162,7 @@ void _wrap_dist_variable_options_set_initial_cdist_89731aec75a00b3d(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -7702,7 +10192,7 @@ _gostring_ _wrap_dist_variable_create_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -7712,7 +10202,7 @@ void _wrap_dist_variable_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7725,7 +10215,7 @@ _gostring_ _wrap_dist_variable_name_cdist_89731aec75a00b3d(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7738,7 +10228,7 @@ intgo _wrap_dist_variable_num_copies_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7776,7 +10266,7 @@ _gostring_ _wrap_dist_variable_component_cdist_89731aec75a00b3d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7801,7 +10291,7 @@ _gostring_ _wrap_dist_variable_read_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7828,7 +10318,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7853,7 +10343,7 @@ _gostring_ _wrap_dist_replica_read_cdist_89731aec75a00b3d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7885,7 +10375,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7922,7 +10412,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_89731aec75a00b3d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7935,7 +10425,7 @@ _gostring_ _wrap_dist_variable_class_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7948,7 +10438,7 @@ intgo _wrap_dist_variable_synchronization_cdist_89731aec75a00b3d(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7961,7 +10451,7 @@ intgo _wrap_dist_variable_aggregation_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7974,7 +10464,7 @@ intgo _wrap_dist_variable_trainable_cdist_89731aec75a00b3d(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7989,7 +10479,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_89731aec75a00b3d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8023,7 +10513,7 @@ _gostring_ _wrap_dist_variable_device_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -8048,7 +10538,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_89731aec75a00b3d(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8075,7 +10565,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_89731aec75a00b3d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8104,7 +10594,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_89731aec75a00b3d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8133,7 +10623,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8164,7 +10654,7 @@ _gostring_ _wrap_dist_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8195,7 +10685,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_89731aec75a00b3d(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8228,7 +10718,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8255,7 +10745,7 @@ _gostring_ _wrap_dist_gather_cdist_89731aec75a00b3d(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -8285,7 +10775,7 @@ _gostring_ _wrap_dist_update_cdist_89731aec75a00b3d(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_89731aec75a00b3d(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -8297,7 +10787,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_89731aec75a00b3d(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_89731aec75a00b3d(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8310,7 +10800,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_89731aec75a00b3d(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_89731aec75a00b3d() {
+dist_update_options *_wrap_new_dist_update_options_cdist_21ce5e047d7df6a9() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -8321,7 +10811,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_89731aec75a00b3d(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -8331,7 +10821,7 @@ void _wrap_delete_dist_update_options_cdist_89731aec75a00b3d(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8367,7 +10857,7 @@ _gostring_ _wrap_dist_replica_update_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8392,7 +10882,7 @@ _gostring_ _wrap_dist_local_results_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8419,7 +10909,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_89731aec75a00b3d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_89731aec75a00b3d(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -8447,7 +10937,7 @@ _gostring_ _wrap_dist_destination_device_cdist_89731aec75a00b3d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8483,7 +10973,7 @@ _gostring_ _wrap_dist_update_values_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8517,7 +11007,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -8530,7 +11020,7 @@ long long _wrap_dist_value_container_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8559,7 +11049,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_89731aec75a00b3d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8590,7 +11080,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_89731aec75a00b3d(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8617,7 +11107,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_89731aec75a00b3d(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8644,7 +11134,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_89731aec75a00b3d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_89731aec75a00b3d(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_21ce5e047d7df6a9(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -8667,7 +11157,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_89731aec75a00b3d(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -8679,7 +11169,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_89731aec75a00b3d(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8692,7 +11182,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_89731aec75a00b3d(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -8704,7 +11194,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_89731aec75a00b3d(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8717,7 +11207,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_89731aec75a00b3d(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8736,7 +11226,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_89731aec75a00b3d
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8749,7 +11239,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_89731aec75
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -8761,7 +11251,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_89731aec
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8774,7 +11264,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_897
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -8784,7 +11274,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_89731aec75a00b3d(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_89731aec75a00b3d() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_21ce5e047d7df6a9() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -8795,7 +11285,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_89731aec75a
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -8805,7 +11295,7 @@ void _wrap_delete_dist_cross_device_options_cdist_89731aec75a00b3d(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -8817,7 +11307,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_89731aec75a00b3d(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8833,7 +11323,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_89731aec75a00b3d(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_89731aec75a00b3d(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -8856,7 +11346,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_89731aec75a00b3d(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -8866,7 +11356,7 @@ void _wrap_dist_cross_device_destroy_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8879,7 +11369,7 @@ intgo _wrap_dist_cross_device_kind_cdist_89731aec75a00b3d(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8892,7 +11382,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8905,7 +11395,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_89731aec75a00b3d(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8917,7 +11407,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_89731aec75a00b3d(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8930,7 +11420,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_89731aec75a00b3d(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -8942,7 +11432,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_89731aec75a00b3d(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8955,7 +11445,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_89731aec75a00b3
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8967,7 +11457,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_89731aec75a00b3d(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8980,7 +11470,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_89731aec75a00b3d(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8992,7 +11482,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_89731aec75a00b3d(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9005,7 +11495,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_89731aec75a00b3d(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -9017,7 +11507,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_89731aec75a00b3d(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -9030,7 +11520,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_89731aec75a00b3d(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9042,7 +11532,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_89731aec75a00b3d(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9055,7 +11545,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_89731aec75a00b3d(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9067,7 +11557,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_89731aec75a00b3d(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9080,7 +11570,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_89731aec75a00b3d(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9092,7 +11582,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_89731aec75a00b3d(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9105,7 +11595,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_89731aec75a00b3d(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9117,7 +11607,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_89731aec75a00b3d(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9130,7 +11620,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_89731aec75a00b3d(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9142,7 +11632,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_89731aec75a00b3d(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9155,7 +11645,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_89731aec75a00b3d(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9167,7 +11657,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_89731aec75a00b3d(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9180,7 +11670,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_89731aec75a00b3d(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9192,7 +11682,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_89731aec75a00b3d(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9205,7 +11695,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_89731aec75a00b3d(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9217,7 +11707,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_89731aec75a00b3d(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9230,7 +11720,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_89731aec75a00b3d(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9242,7 +11732,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_89731aec75a00b3d(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9255,7 +11745,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_89731aec75a00b3d(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9267,7 +11757,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_89731aec75a00b
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9280,7 +11770,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_89731aec75a00
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_89731aec75a00b3d() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -9291,7 +11781,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -9301,7 +11791,7 @@ void _wrap_delete_dist_dataset_options_cdist_89731aec75a00b3d(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_89731aec75a00b3d(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9315,7 +11805,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_89731aec75a00b3d(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -9347,7 +11837,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_89731aec75a00b3d(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9378,7 +11868,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_89731aec75a00b3d(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9390,7 +11880,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_89731aec75a00b3d(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9403,7 +11893,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_89731aec75a00b3d(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9415,7 +11905,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_89731aec75a00b3d(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9428,7 +11918,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_89731aec75a00b3d(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9440,7 +11930,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_89731aec75a00b3d(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9453,7 +11943,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_89731aec75a00b3d(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_89731aec75a00b3d() {
+dist_input_context *_wrap_new_dist_input_context_cdist_21ce5e047d7df6a9() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -9464,7 +11954,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -9474,7 +11964,7 @@ void _wrap_delete_dist_input_context_cdist_89731aec75a00b3d(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_89731aec75a00b3d(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -9499,7 +11989,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_89731aec75a00b3
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9529,7 +12019,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_89731aec75a00b3d(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -9539,7 +12029,7 @@ void _wrap_dist_dataset_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -9562,7 +12052,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_89731aec75a00b3d(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9574,7 +12064,7 @@ void _wrap_dist_position_pass_set_cdist_89731aec75a00b3d(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9587,7 +12077,7 @@ long long _wrap_dist_position_pass_get_cdist_89731aec75a00b3d(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_89731aec75a00b3d(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9599,7 +12089,7 @@ void _wrap_dist_position_elements_set_cdist_89731aec75a00b3d(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9612,7 +12102,7 @@ long long _wrap_dist_position_elements_get_cdist_89731aec75a00b3d(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_89731aec75a00b3d(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9624,7 +12114,7 @@ void _wrap_dist_position_examples_set_cdist_89731aec75a00b3d(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9637,7 +12127,7 @@ long long _wrap_dist_position_examples_get_cdist_89731aec75a00b3d(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_89731aec75a00b3d(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9649,7 +12139,7 @@ void _wrap_dist_position_batches_set_cdist_89731aec75a00b3d(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9662,7 +12152,7 @@ long long _wrap_dist_position_batches_get_cdist_89731aec75a00b3d(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_89731aec75a00b3d() {
+dist_position *_wrap_new_dist_position_cdist_21ce5e047d7df6a9() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -9673,7 +12163,7 @@ dist_position *_wrap_new_dist_position_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_position_cdist_89731aec75a00b3d(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -9683,7 +12173,7 @@ void _wrap_delete_dist_position_cdist_89731aec75a00b3d(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_89731aec75a00b3d(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -9706,7 +12196,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_89731aec75a00b3d(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -9731,7 +12221,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_89731aec75a00b3d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9754,7 +12244,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -9764,7 +12254,7 @@ void _wrap_dist_iterator_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9806,7 +12296,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_89731aec75a00b3d(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9837,7 +12327,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_89731aec75a00b3d(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9860,7 +12350,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_89731aec75a00b3d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -9890,7 +12380,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9913,7 +12403,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_89731aec75a00b3d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9936,7 +12426,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_89731aec75a00b3d(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9948,7 +12438,7 @@ void _wrap_dist_drift_num_copies_set_cdist_89731aec75a00b3d(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9961,7 +12451,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_89731aec75a00b3d(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9973,7 +12463,7 @@ void _wrap_dist_drift_replica_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9986,7 +12476,7 @@ intgo _wrap_dist_drift_replica_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9998,7 +12488,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_89731aec75a00b3d(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10011,7 +12501,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_89731aec75a00b3d(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -10023,7 +12513,7 @@ void _wrap_dist_drift_element_set_cdist_89731aec75a00b3d(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10036,7 +12526,7 @@ long long _wrap_dist_drift_element_get_cdist_89731aec75a00b3d(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_89731aec75a00b3d() {
+dist_drift *_wrap_new_dist_drift_cdist_21ce5e047d7df6a9() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -10047,7 +12537,7 @@ dist_drift *_wrap_new_dist_drift_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -10057,7 +12547,7 @@ void _wrap_delete_dist_drift_cdist_89731aec75a00b3d(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -10082,7 +12572,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_89731aec75a00b3d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -10114,7 +12604,7 @@ _gostring_ _wrap_dist_metric_create_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10152,7 +12642,7 @@ _gostring_ _wrap_dist_metric_update_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -10177,7 +12667,7 @@ _gostring_ _wrap_dist_metric_result_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -10200,7 +12690,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_89731aec75a00b3d(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10213,7 +12703,7 @@ intgo _wrap_dist_metric_kind_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10226,7 +12716,7 @@ _gostring_ _wrap_dist_metric_name_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10239,7 +12729,7 @@ long long _wrap_dist_metric_variable_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -10249,7 +12739,7 @@ void _wrap_dist_metric_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10287,7 +12777,7 @@ _gostring_ _wrap_dist_average_loss_cdist_89731aec75a00b3d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10318,7 +12808,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_89731aec75a00b3d(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10339,7 +12829,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10360,7 +12850,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10381,7 +12871,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_89731aec75a00b3d(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_89731aec75a00b3d() {
+long long _wrap_dist_get_strategy_cdist_21ce5e047d7df6a9() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -10392,7 +12882,7 @@ long long _wrap_dist_get_strategy_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_89731aec75a00b3d() {
+intgo _wrap_dist_has_strategy_cdist_21ce5e047d7df6a9() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10403,7 +12893,7 @@ intgo _wrap_dist_has_strategy_cdist_89731aec75a00b3d() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_89731aec75a00b3d() {
+intgo _wrap_dist_in_cross_replica_context_cdist_21ce5e047d7df6a9() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10414,7 +12904,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_89731aec75a00b3d() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_89731aec75a00b3d() {
+long long _wrap_dist_get_replica_cdist_21ce5e047d7df6a9() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -10425,7 +12915,7 @@ long long _wrap_dist_get_replica_cdist_89731aec75a00b3d() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -10448,7 +12938,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_89731aec75a00b3d(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10469,7 +12959,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_89731aec75a00b3d(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -10481,7 +12971,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_89731aec75a00b3d(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -10494,7 +12984,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_89731aec75a00b3d
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_89731aec75a00b3d() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_21ce5e047d7df6a9() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -10505,7 +12995,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_89731aec75a00b3
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -10515,7 +13005,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_89731aec75a00b3d(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10536,7 +13026,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_89731aec75a00b3d(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10557,7 +13047,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_89731aec75a00b3d(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_89731aec75a00b3d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10578,7 +13068,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_89731aec75a00b3d(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10612,7 +13102,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10646,7 +13136,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -10676,7 +13166,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10689,7 +13179,7 @@ long long _wrap_dist_checkpoint_size_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10704,7 +13194,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10747,7 +13237,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10777,7 +13267,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10790,7 +13280,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_89731aec75a00b3d(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10805,7 +13295,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_89731aec75a00b3d(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10825,7 +13315,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_89731aec75a00b3d(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -10835,7 +13325,7 @@ void _wrap_dist_checkpoint_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_89731aec75a00b3d() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_21ce5e047d7df6a9() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -10846,7 +13336,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_89731aec75a00b3d() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_89731aec75a00b3d(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_21ce5e047d7df6a9(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -10856,7 +13346,7 @@ void _wrap_delete_dist_topology_options_cdist_89731aec75a00b3d(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_89731aec75a00b3d(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10889,7 +13379,7 @@ _gostring_ _wrap_dist_topology_create_cdist_89731aec75a00b3d(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -10899,7 +13389,7 @@ void _wrap_dist_topology_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10932,7 +13422,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_89731aec75a00b3d(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_89731aec75a00b3d(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -10942,7 +13432,7 @@ void _wrap_dist_device_assignment_destroy_cdist_89731aec75a00b3d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_89731aec75a00b3d(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_21ce5e047d7df6a9(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -10965,7 +13455,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_89731aec75a00b3d(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10978,7 +13468,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_89731aec75a00b3d(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10991,7 +13481,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_89731aec75a00b3d(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11004,7 +13494,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_89731aec75a00b3d(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11017,7 +13507,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_89731aec75a00b3d(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11042,7 +13532,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_89731aec75a00b3d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11067,7 +13557,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_89731aec75a00b3d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11092,7 +13582,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11127,7 +13617,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_89731aec75a00b3d(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11162,7 +13652,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_89731aec75a00b3d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -11193,7 +13683,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_89731aec75a00b3d(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_89731aec75a00b3d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -11216,7 +13706,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_89731aec75a00b3d(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -11229,7 +13719,7 @@ long long _wrap_dist_device_assignment_topology_cdist_89731aec75a00b3d(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11242,7 +13732,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_89731aec75a00b3d(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11255,7 +13745,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_89731aec75a00b3d(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11282,7 +13772,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_89731aec75a00b3d(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11319,7 +13809,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_89731aec75a00b3d(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11356,7 +13846,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_89731aec75a00b3d(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11368,7 +13858,7 @@ void _wrap_dist_partition_kind_set_cdist_89731aec75a00b3d(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11381,7 +13871,7 @@ intgo _wrap_dist_partition_kind_get_cdist_89731aec75a00b3d(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11393,7 +13883,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_89731aec75a00b3d(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11406,7 +13896,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_89731aec75a00b3d(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11418,7 +13908,7 @@ void _wrap_dist_partition_logical_device_set_cdist_89731aec75a00b3d(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11431,7 +13921,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_89731aec75a00b3d(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11443,7 +13933,7 @@ void _wrap_dist_partition_uneven_set_cdist_89731aec75a00b3d(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11456,7 +13946,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_89731aec75a00b3d(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11468,7 +13958,7 @@ void _wrap_dist_partition_spmd_set_cdist_89731aec75a00b3d(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11481,7 +13971,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_89731aec75a00b3d(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_89731aec75a00b3d() {
+dist_partition *_wrap_new_dist_partition_cdist_21ce5e047d7df6a9() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -11492,7 +13982,7 @@ dist_partition *_wrap_new_dist_partition_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -11502,7 +13992,7 @@ void _wrap_delete_dist_partition_cdist_89731aec75a00b3d(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11516,7 +14006,7 @@ void _wrap_dist_partition_set_shape_cdist_89731aec75a00b3d(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11530,7 +14020,7 @@ void _wrap_dist_partition_set_dimensions_cdist_89731aec75a00b3d(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_89731aec75a00b3d(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11551,7 +14041,7 @@ _gostring_ _wrap_dist_partition_check_cdist_89731aec75a00b3d(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_89731aec75a00b3d(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -11563,7 +14053,7 @@ void _wrap_dist_split_options_uneven_set_cdist_89731aec75a00b3d(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_89731aec75a00b3d(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11576,7 +14066,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_89731aec75a00b3d(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_89731aec75a00b3d() {
+dist_split_options *_wrap_new_dist_split_options_cdist_21ce5e047d7df6a9() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -11587,7 +14077,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_89731aec75a00b3d(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -11597,7 +14087,7 @@ void _wrap_delete_dist_split_options_cdist_89731aec75a00b3d(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11624,7 +14114,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_89731aec75a00b3d(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11649,7 +14139,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_89731aec75a00b3d(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11662,7 +14152,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_89731aec75a00b3d(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_89731aec75a00b3d(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -11675,7 +14165,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_89731aec75a00b3d(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_89731aec75a00b3d(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -11698,7 +14188,7 @@ _gostring_ _wrap_dist_value_partition_cdist_89731aec75a00b3d(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -11710,7 +14200,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_89731aec75a00b3d(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11723,7 +14213,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_89731aec75a00b3d(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -11735,7 +14225,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_89731aec75a00b3d(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -11748,7 +14238,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_89731aec75a00b3d(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_89731aec75a00b3d() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_21ce5e047d7df6a9() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -11759,7 +14249,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -11769,7 +14259,7 @@ void _wrap_delete_dist_devices_options_cdist_89731aec75a00b3d(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_89731aec75a00b3d(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -11781,7 +14271,7 @@ void _wrap_dist_devices_options_add_result_cdist_89731aec75a00b3d(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11815,7 +14305,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_89731aec75a00b3d(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_89731aec75a00b3d(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11828,7 +14318,7 @@ intgo _wrap_dist_device_replica_cdist_89731aec75a00b3d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11860,7 +14350,7 @@ _gostring_ _wrap_dist_device_axis_cdist_89731aec75a00b3d(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -11890,7 +14380,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_89731aec75a00b3d(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -11902,7 +14392,7 @@ void _wrap_dist_halo_ndim_set_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_89731aec75a00b3d(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11915,7 +14405,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_89731aec75a00b3d(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_89731aec75a00b3d() {
+dist_halo *_wrap_new_dist_halo_cdist_21ce5e047d7df6a9() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -11926,7 +14416,7 @@ dist_halo *_wrap_new_dist_halo_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_89731aec75a00b3d(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -11936,7 +14426,7 @@ void _wrap_delete_dist_halo_cdist_89731aec75a00b3d(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11950,7 +14440,7 @@ void _wrap_dist_halo_set_parts_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11964,7 +14454,7 @@ void _wrap_dist_halo_set_low_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11978,7 +14468,7 @@ void _wrap_dist_halo_set_high_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -11992,7 +14482,7 @@ void _wrap_dist_halo_set_edges_cdist_89731aec75a00b3d(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_89731aec75a00b3d(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -12027,7 +14517,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_89731aec75a00b3d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_89731aec75a00b3d(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -12064,7 +14554,7 @@ _gostring_ _wrap_dist_reshard_cdist_89731aec75a00b3d(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_89731aec75a00b3d(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -12093,7 +14583,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_89731aec75a00b3d(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12113,7 +14603,7 @@ intgo _wrap_fail_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12133,7 +14623,7 @@ intgo _wrap_fail_as_told_cdist_89731aec75a00b3d(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_89731aec75a00b3d(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12146,7 +14636,7 @@ _gostring_ _wrap_Text_text_cdist_89731aec75a00b3d(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12169,7 +14659,7 @@ _gostring_ _wrap_Text_explain_cdist_89731aec75a00b3d(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -12192,7 +14682,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_89731aec75a00b3d(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -12215,7 +14705,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_89731aec75a00b3d(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -12238,7 +14728,7 @@ _gostring_ _wrap_Text_describe_value_cdist_89731aec75a00b3d(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -12261,7 +14751,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_89731aec75a00b3d(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12284,7 +14774,7 @@ _gostring_ _wrap_Text_write_trace_cdist_89731aec75a00b3d(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_89731aec75a00b3d(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12314,7 +14804,58 @@ _gostring_ _wrap_Text_write_metrics_cdist_89731aec75a00b3d(Text *_swig_go_0, lon
 }
 
 
-Text *_wrap_new_Text_cdist_89731aec75a00b3d() {
+_gostring_ _wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->explain_cluster((dist_cluster_resolver const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(Text *_swig_go_0, _gostring_ _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  result = (dist_status)(arg1)->expand_host_list((char const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+Text *_wrap_new_Text_cdist_21ce5e047d7df6a9() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -12325,7 +14866,7 @@ Text *_wrap_new_Text_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_Text_cdist_89731aec75a00b3d(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -12335,7 +14876,7 @@ void _wrap_delete_Text_cdist_89731aec75a00b3d(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12358,7 +14899,7 @@ _gostring_ _wrap_Stragglers_read_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_89731aec75a00b3d(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12371,7 +14912,7 @@ long long _wrap_Stragglers_size_cdist_89731aec75a00b3d(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12386,7 +14927,7 @@ intgo _wrap_Stragglers_collective_cdist_89731aec75a00b3d(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12401,7 +14942,7 @@ intgo _wrap_Stragglers_group_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12416,7 +14957,7 @@ intgo _wrap_Stragglers_replica_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12431,7 +14972,7 @@ long long _wrap_Stragglers_rounds_cdist_89731aec75a00b3d(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12446,7 +14987,7 @@ long long _wrap_Stragglers_times_last_cdist_89731aec75a00b3d(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12461,7 +15002,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_89731aec75a00b3d(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12476,7 +15017,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_89731aec75a00b3d(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -12491,7 +15032,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_89731aec75a00b3d(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_89731aec75a00b3d() {
+Stragglers *_wrap_new_Stragglers_cdist_21ce5e047d7df6a9() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -12502,7 +15043,7 @@ Stragglers *_wrap_new_Stragglers_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_89731aec75a00b3d(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -12512,7 +15053,7 @@ void _wrap_delete_Stragglers_cdist_89731aec75a00b3d(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_89731aec75a00b3d(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12525,7 +15066,7 @@ long long _wrap_Numbers_size_cdist_89731aec75a00b3d(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12540,7 +15081,7 @@ long long _wrap_Numbers_at_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12552,7 +15093,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_89731aec75a00b3d(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12564,7 +15105,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_89731aec75a00b3d(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12576,7 +15117,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_89731aec75a00b3d(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12588,7 +15129,7 @@ void _wrap_Numbers_topology_serialized_cdist_89731aec75a00b3d(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -12600,7 +15141,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_89731aec75a00b3d(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12627,7 +15168,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_89731aec75a00b3d(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12654,7 +15195,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_89731aec75a00b3
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_89731aec75a00b3d(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12666,7 +15207,7 @@ void _wrap_Numbers_partition_shape_cdist_89731aec75a00b3d(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_89731aec75a00b3d(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12678,7 +15219,7 @@ void _wrap_Numbers_partition_dimensions_cdist_89731aec75a00b3d(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_89731aec75a00b3d(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -12703,7 +15244,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_89731aec75a00b3d(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12743,7 +15284,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_89731aec75a00b3d(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_89731aec75a00b3d(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -12766,7 +15307,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_89731aec75a00b3d(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_89731aec75a00b3d() {
+Numbers *_wrap_new_Numbers_cdist_21ce5e047d7df6a9() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -12777,7 +15318,7 @@ Numbers *_wrap_new_Numbers_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_Numbers_cdist_89731aec75a00b3d(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -12787,7 +15328,7 @@ void _wrap_delete_Numbers_cdist_89731aec75a00b3d(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_89731aec75a00b3d(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -12812,7 +15353,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_89731aec75a00b3d(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -12843,7 +15384,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_89731aec75a00b3d(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12870,7 +15411,7 @@ void _wrap_tensor_at_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_89731aec75a00b3d(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12891,7 +15432,7 @@ void _wrap_Destinations_add_cdist_89731aec75a00b3d(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_89731aec75a00b3d(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -12904,7 +15445,7 @@ dist_destination *_wrap_Destinations_get_cdist_89731aec75a00b3d(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_89731aec75a00b3d() {
+Destinations *_wrap_new_Destinations_cdist_21ce5e047d7df6a9() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -12915,7 +15456,7 @@ Destinations *_wrap_new_Destinations_cdist_89731aec75a00b3d() {
 }
 
 
-void _wrap_delete_Destinations_cdist_89731aec75a00b3d(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -12925,7 +15466,7 @@ void _wrap_delete_Destinations_cdist_89731aec75a00b3d(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12963,7 +15504,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_89731aec75a00b3d(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_89731aec75a00b3d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13001,7 +15542,7 @@ _gostring_ _wrap_quick_broadcast_cdist_89731aec75a00b3d(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_89731aec75a00b3d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13029,7 +15570,7 @@ _gostring_ _wrap_run_until_cdist_89731aec75a00b3d(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_89731aec75a00b3d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

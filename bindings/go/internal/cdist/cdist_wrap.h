@@ -42,4 +42,15 @@ class SwigDirector_Callbacks : public Callbacks
   Swig_memory *swig_mem;
 };
 
+class SwigDirector_ResolverCallbacks : public ResolverCallbacks
+{
+ public:
+  SwigDirector_ResolverCallbacks(int swig_p);
+  virtual ~SwigDirector_ResolverCallbacks();
+  virtual int32_t answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer);
+ private:
+  intgo go_val;
+  Swig_memory *swig_mem;
+};
+
 #endif

@@ -7,6 +7,7 @@ An answer is a dict of fields, or one thing for the field `out`.
 import libdist
 from libdist import CommunicationOptions, CrossDevice, InputContext, Strategy, Value
 
+from clusters import CALLS as CLUSTERS
 from given import Answers, NotInPython
 from lines import array_of
 from logical_devices import CALLS as LOGICAL_DEVICES
@@ -383,4 +384,5 @@ CALLS = {
     "in_cross_replica_context": lambda g: libdist.in_cross_replica_context(),
     "get_replica": lambda g: libdist.get_replica(),
     **LOGICAL_DEVICES,
+    **CLUSTERS,
 }

@@ -14,7 +14,7 @@ from calls import CALLS
 from given import Answers, Given, NotInPython
 from lines import literal_of, quoted, same_literal, same_tree, tensor_of, text_of, tree_of
 
-_NAME = re.compile(r"^[srvxdicta]\d+$")
+_NAME = re.compile(r"^[srvxdictapq]\d+$")
 _TENSOR = re.compile(r"^(b?f\d+|[iu]\d+|c64|bool):[\d,]*:[0-9a-f]*$")
 
 

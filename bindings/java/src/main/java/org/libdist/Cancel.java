@@ -4,7 +4,6 @@ package org.libdist;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.libdist.internal.DistModule;
 
 /**
@@ -48,7 +47,8 @@ public final class Cancel extends NativeObject {
      * @param reason which every report then has
      */
     public void signal(String reason) {
-        signalled(Objects.requireNonNull(reason, "reason"));
+        Texts.bytes(reason, "reason"); // refused before anything is signalled
+        signalled(reason);
     }
 
     private void signalled(String why) {

@@ -386,12 +386,12 @@ public final class Strategy extends CrossReplica {
         });
     }
 
-    /** What describes the cluster that it is part of; nothing where it is of one process. */
+    /** What was given to describe the cluster, {@link StrategyOptions#clusterResolver}; it ends with the strategy. */
     public Optional<ClusterResolver> clusterResolver() {
         return ask(handle -> {
             long[] out = new long[1];
             DistModule.dist_strategy_cluster_resolver(handle, out);
-            return out[0] == 0 ? Optional.empty() : Optional.of(new ClusterResolver(this));
+            return out[0] == 0 ? Optional.empty() : Optional.of(new ClusterResolver(out[0], this));
         });
     }
 

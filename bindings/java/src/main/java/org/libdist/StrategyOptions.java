@@ -28,6 +28,7 @@ public final class StrategyOptions {
     private DeviceAssignment deviceAssignment;
     private List<MeshAxis> axes = List.of();
     private boolean useSpmdPartitioning;
+    private ClusterResolver clusterResolver;
     private Executor executor;
     private long asyncBytes;
     private long stackSizeBytes;
@@ -50,6 +51,7 @@ public final class StrategyOptions {
         copy.deviceAssignment = deviceAssignment;
         copy.axes = axes;
         copy.useSpmdPartitioning = useSpmdPartitioning;
+        copy.clusterResolver = clusterResolver;
         copy.executor = executor;
         copy.asyncBytes = asyncBytes;
         copy.stackSizeBytes = stackSizeBytes;
@@ -179,6 +181,16 @@ public final class StrategyOptions {
     }
 
     /**
+     * What describes the cluster, for {@link Strategy#clusterResolver}; the strategy keeps it, and stays of
+     * one process.
+     */
+    public StrategyOptions clusterResolver(ClusterResolver clusterResolver) {
+        StrategyOptions copy = copy();
+        copy.clusterResolver = clusterResolver;
+        return copy;
+    }
+
+    /**
      * The most memory that collectives under way may take that wait for others; 0: 64 MiB, or 2 MiB a replica
      * where that is more.
      */
@@ -216,6 +228,7 @@ public final class StrategyOptions {
         }
         options.setCross_device(uses.ofNullable(crossDevice));
         options.setDevice_assignment(uses.ofNullable(deviceAssignment));
+        options.setCluster_resolver(uses.ofNullable(clusterResolver));
         if (!axes.isEmpty()) {
             options.set_axes(Texts.all(axes.stream().map(MeshAxis::name).toList()),
                     axes.stream().mapToInt(MeshAxis::size).toArray(), axes.size());

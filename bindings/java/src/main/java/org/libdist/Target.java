@@ -127,7 +127,7 @@ abstract class Target {
         if (t instanceof DistException) {
             DistException e = (DistException) t;
             int code = e.status().code();
-            return e.told() ? DistModule.fail_as_told(code, Texts.bytes(e.coreMessage()))
+            return e.told() ? DistModule.fail_as_told(code, Texts.words(e.coreMessage()))
                             : DistModule.fail(code, text(t));
         }
         return DistModule.fail(Status.UNKNOWN.code(), text(t));
@@ -140,7 +140,7 @@ abstract class Target {
         } catch (Throwable bad) { // its own toString() throws
             text = t.getClass().getName();
         }
-        return Texts.bytes(text == null ? t.getClass().getName() : text);
+        return Texts.words(text == null ? t.getClass().getName() : text);
     }
 
     /**

@@ -15,8 +15,22 @@ final class Texts {
         return bytes(Objects.requireNonNull(text, name));
     }
 
+    /** C's texts end at a NUL: one that has a NUL inside would be another one there. */
     static byte[] bytes(String text) {
+        if (text.indexOf('\0') >= 0) {
+            throw new IllegalArgumentException("a text has a NUL inside: \"" + shown(text) + "\"");
+        }
         return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static String shown(String text) {
+        return text.substring(0, Math.min(text.length(), 40)).replace("\0", "\\0");
+    }
+
+    /** Of words for people, which come from anywhere: up to a NUL. */
+    static byte[] words(String text) {
+        int nul = text.indexOf('\0');
+        return bytes(nul < 0 ? text : text.substring(0, nul));
     }
 
     /** null stays null. */

@@ -65,7 +65,22 @@ final class Words {
             Map.entry("version", "Dist.version"), Map.entry("has_feature", "Dist.hasFeature"),
             Map.entry("status_name", "Dist.statusName"),
             Map.entry("canonical_device", "Dist.canonicalDevice"),
-            Map.entry("batch_sizes_for_worker", "Dist.batchSizesForWorker"));
+            Map.entry("batch_sizes_for_worker", "Dist.batchSizesForWorker"),
+            Map.entry("cluster_spec_create", "ClusterSpec.of"),
+            Map.entry("cluster_spec_num_jobs", "ClusterSpec.jobs"),
+            Map.entry("cluster_spec_job", "ClusterSpec.jobs"),
+            Map.entry("cluster_spec_is_equal", "ClusterSpec.isSame"),
+            Map.entry("cluster_resolver_create_simple", "ClusterResolver.simple"),
+            Map.entry("cluster_resolver_create_tf_config", "ClusterResolver.tfConfig"),
+            Map.entry("cluster_resolver_create_slurm", "ClusterResolver.slurm"),
+            Map.entry("cluster_resolver_create_kubernetes", "ClusterResolver.kubernetes"),
+            Map.entry("cluster_resolver_create_union", "ClusterResolver.union"),
+            Map.entry("cluster_resolver_create_host", "ClusterResolver.host"),
+            Map.entry("cluster_explain", "ClusterResolver.explain"),
+            Map.entry("slurm_expand_host_list", "ClusterResolver.slurmHosts"),
+            Map.entry("slurm_expand_tasks_per_node", "ClusterResolver.slurmTasksPerNode"),
+            Map.entry("partitions_part", "Partitioners.rowsOfPart"),
+            Map.entry("partitions_part_of", "Partitioners.partOfRow"));
 
     /** Whose methods functions with these beginnings are, and whose options structs. The longest counts. */
     private static final Map<String, String> CLASSES = Map.ofEntries(Map.entry("strategy", "Strategy"),
@@ -78,7 +93,9 @@ final class Words {
             Map.entry("reduce_op", "ReduceOp"), Map.entry("aggregation", "Aggregation"),
             Map.entry("synchronization", "Synchronization"), Map.entry("communication", "Communication"),
             Map.entry("communication_options", "CommunicationOptions"), Map.entry("input_mode", "InputMode"),
-            Map.entry("input_context", "InputContext"));
+            Map.entry("input_context", "InputContext"), Map.entry("cluster", "ClusterSpec"),
+            Map.entry("cluster_spec", "ClusterSpec"), Map.entry("cluster_resolver", "ClusterResolver"),
+            Map.entry("partitions", "Partitioners"));
 
     private static final Map<String, String> CONSTANTS = Map.of("ASSIGN", "Assign.SET", "PLACEMENT_CORES",
             "StrategyOptions.placedOnCores(true)", "PLACEMENT_FREE", "StrategyOptions.placedOnCores(false)",
@@ -89,7 +106,9 @@ final class Words {
             Map.entry("num_replicas", "replicas"), Map.entry("num_devices", "devices"),
             Map.entry("num_axes", "axes"), Map.entry("reduce_fn", "reducer"),
             Map.entry("initial_fn", "initial"), Map.entry("metadata_keys", "metadata"),
-            Map.entry("num_batch_sizes", "the number of sizes"),
+            Map.entry("num_batch_sizes", "the number of sizes"), Map.entry("num_jobs", "the number of jobs"),
+            Map.entry("num_resolvers", "the number of resolvers"),
+            Map.entry("num_specs", "the number of specs"), Map.entry("name_space", "namespace"),
             Map.entry("reduce_element_bytes", "elementBytes"),
             Map.entry("accumulate_element_bytes", "elementBytes"));
     private static final Pattern OTHER_FIELDS = Pattern.compile("core_assignment|computation_(shape|stride)"
@@ -98,6 +117,9 @@ final class Words {
             + "|parameter_device|per_example_loss|place_dataset_on_device|replica_ids?|replication_mode"
             + "|sample_weight|shard_(hint|policy)|use_spmd_partitioning|worker_(index|batches)|batch_sizes"
             + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
+            + "|num_(accelerators|parts|rows)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
+            + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"
+            + "|m(ax|in)_shard_bytes|max_shards"
             + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call");
 
     private static final Pattern NEXT_WORD = Pattern.compile("_([a-z0-9])");

@@ -12,6 +12,7 @@ import java.nio.FloatBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 
 /**
  * What is wrong is refused with Java's own kind of error, nothing is lost, and the strategy goes on to work.
@@ -23,11 +24,47 @@ final class BadInputTest {
 
     static void addTo(Tap tap) {
         tap.add("null arguments", BadInputTest::nulls);
+        tap.add("texts with a NUL inside", BadInputTest::textsWithNul);
         tap.add("tensors that cannot be used", BadInputTest::badTensors);
         tap.add("wrong types and enums of the wrong place", BadInputTest::wrongTypes);
         tap.add("use after close", BadInputTest::afterClose);
         tap.add("close while it is used", BadInputTest::closeDuring);
         tap.add("a replica that is kept, or lent to another thread", BadInputTest::keptReplica);
+    }
+
+    /** C would read the part before it: refused, but for what functions throw, which is cut. */
+    private static void textsWithNul() {
+        String bad = "CPU:0\0x";
+        Cancel cancel = new Cancel();
+        try (Strategy strategy = new Strategy(2)) {
+            Tap.Test[] calls = {
+                    () -> Dist.canonicalDevice(bad),
+                    () -> Dist.hasFeature(bad),
+                    () -> ReduceOp.fromName("SUM\0"),
+                    () -> new Strategy(StrategyOptions.DEFAULT.replicas(1).devices(List.of(bad))).close(),
+                    () -> new Strategy(StrategyOptions.DEFAULT.parameterDevice(bad)).close(),
+                    () -> CrossDevice.reductionToOneDevice(bad, null).close(),
+                    () -> strategy.destinationDevice(Destination.device(bad)),
+                    () -> strategy.writeMetrics(bad),
+                    () -> Metric.create(strategy, MetricKind.SUM, bad),
+                    () -> Variable.create(strategy, bad, Tensors.scalar(1f)),
+                    () -> Value.createText(strategy, bad),
+                    () -> Value.createDict(strategy, Map.of(bad, Value.createNone(strategy))),
+                    () -> CollectiveOptions.tag(bad),
+                    () -> cancel.signal(bad),
+            };
+            for (Tap.Test call : calls) {
+                thrown(IllegalArgumentException.class, call);
+            }
+            equal(false, cancel.isSignalled());
+            IllegalStateException mine = new IllegalStateException("mine\0rest");
+            equal(mine, thrown(IllegalStateException.class, () -> strategy.run(replica -> {
+                if (replica.id() == 0) {
+                    throw mine;
+                }
+                replica.barrier(NONE);
+            })));
+        }
     }
 
     private static void nulls() {

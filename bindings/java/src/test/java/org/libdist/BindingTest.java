@@ -47,6 +47,7 @@ public final class BindingTest {
         CrossReplicaTest.addTo(tap);
         TopologyTest.addTo(tap);
         MeshTest.addTo(tap);
+        ClusterTest.addTo(tap);
         InputTest.addTo(tap);
         BadInputTest.addTo(tap);
         WordsTest.addTo(tap);

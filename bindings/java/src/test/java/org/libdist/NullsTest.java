@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.Executor;
@@ -136,11 +137,14 @@ final class NullsTest {
             Dataset dataset =
                     Dataset.fromTensors(strategy, List.of(tensor), DatasetOptions.DEFAULT.globalBatchSize(1));
             Topology topology = Topology.fromHost();
+            ClusterSpec spec = ClusterSpec.of(Map.of("worker", List.of("a:1")));
             objects.addAll(List.of(strategy, tensor, value, Variable.create(strategy, "w", tensor), dataset,
                     dataset.iterator(), dataset.iterator().position(), Group.create(strategy, 0), Halo.of(1),
                     Partition.replicate(1, new long[] {1}), Metric.create(strategy, MetricKind.SUM, "m"),
                     CrossDevice.create(CrossDeviceKind.NCCL), topology,
-                    DeviceAssignment.createSingle(topology), new Cancel(), new ValueScope(),
+                    DeviceAssignment.createSingle(topology), spec, ClusterResolver.simple(spec),
+                    ClusterResolverOptions.NONE, SlurmOptions.NONE, KubernetesOptions.NONE, OptionalInt.empty(),
+                    new ClusterJob("worker", List.of("a:1")), new Cancel(), new ValueScope(),
                     Map.of("x", value), "x", Duration.ZERO, Path.of("/nonexistent/x"),
                     ByteBuffer.allocateDirect(4), TimeUnit.SECONDS, new long[] {1}, new int[] {1},
                     new int[][][] {{{0, 0, 0, 0}}}, new float[] {1}, new double[] {1}, new byte[] {1},
@@ -157,7 +161,8 @@ final class NullsTest {
                 return of(parameter.getType());
             }
             for (Class<?> each :
-                    List.of(Tensor.class, Value.class, Variable.class, Destination.class, String.class)) {
+                    List.of(Tensor.class, Value.class, Variable.class, Destination.class, String.class,
+                            ClusterJob.class, ClusterSpec.class, ClusterResolver.class)) {
                 if (parameter.getParameterizedType().getTypeName().equals(
                             "java.util.List<" + each.getName() + ">")) {
                     return List.of(of(each));

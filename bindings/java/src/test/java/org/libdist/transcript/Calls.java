@@ -375,6 +375,7 @@ final class Calls {
     static {
         NameCalls.addTo(ALL);
         MeshCalls.addTo(ALL);
+        ClusterCalls.addTo(ALL);
         strategies();
         collectives();
         values();

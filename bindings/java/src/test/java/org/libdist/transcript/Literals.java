@@ -44,7 +44,7 @@ final class Literals {
         for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
             char c = (char) (b & 0xff);
             boolean plain = c < 128 && (Character.isLetterOrDigit(c) || PLAIN.indexOf(c) >= 0);
-            literal.append(plain ? String.valueOf(c) : String.format("%%%02x", (int) c));
+            literal.append(plain ? String.valueOf(c) : String.format("%%%02X", (int) c));
         }
         return literal.toString();
     }

@@ -45,7 +45,7 @@ final class Player {
         performBelow(played.root());
         checkAllDone(played.root(), true);
         for (Map.Entry<String, Object> object : objects.entrySet()) {
-            if ("xdicvta".indexOf(object.getKey().charAt(0)) >= 0 && !owned.contains(object.getKey())) {
+            if ("xdicvtapq".indexOf(object.getKey().charAt(0)) >= 0 && !owned.contains(object.getKey())) {
                 close((AutoCloseable) object.getValue());
             }
         }
@@ -162,6 +162,11 @@ final class Player {
 
     synchronized<T> T named(Class<T> type, String name) {
         return type.cast(Objects.requireNonNull(objects.get(name), name));
+    }
+
+    /** A name whose object has ended: it may be another one's. */
+    synchronized void unbind(String name) {
+        names.remove(objects.remove(name));
     }
 
     synchronized String nameOf(Object object) {

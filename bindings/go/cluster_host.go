@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// ResolverFunctions are a resolver of the program's own: functions that answer. Of those that are nil, but for Spec, the
+// option counts, or else nothing is known; options count before functions, too. Several goroutines may ask at once. A
+// function may call libdist, but must not ask the resolver itself.
+type ResolverFunctions struct {
+	Spec        func() (*ClusterSpec, error)                       // the cluster; the spec stays the function's
+	TaskType    func() (taskType string, isSet bool, err error)    // the job of this process
+	TaskID      func() (int, error)                                // its index in it; TaskUnset: not known
+	RPCLayer    func() (layer string, isSet bool, err error)       // what stands before addresses
+	Environment func() (environment string, isSet bool, err error) // a word for where the cluster runs
+	// Master: as ClusterResolver.Master, "" and TaskUnset being no task; nil: the address of the task, or ""
+	Master          func(taskType string, taskID int, rpcLayer *string) (string, error)
+	NumAccelerators func(taskType string, taskID int) (int, error) // nil: those of the options
+}
+
+// hostAnswer is what a token of such functions stands for.
+type hostAnswer struct {
+	functions ResolverFunctions
+	failures
+}
+
+// NewHostResolver makes a resolver of functions of the program's.
+func NewHostResolver(functions ResolverFunctions, options *ResolverOptions) (*ClusterResolver, error) {
+	var u uses
+	host := &hostAnswer{functions: functions}
+	answered := 0
+	for question, given := range map[int]bool{
+		cdist.RESOLVER_SPEC:             functions.Spec != nil,
+		cdist.RESOLVER_TASK_TYPE:        functions.TaskType != nil,
+		cdist.RESOLVER_TASK_ID:          functions.TaskID != nil,
+		cdist.RESOLVER_RPC_LAYER:        functions.RPCLayer != nil,
+		cdist.RESOLVER_ENVIRONMENT:      functions.Environment != nil,
+		cdist.RESOLVER_ADDRESS:          functions.Master != nil,
+		cdist.RESOLVER_NUM_ACCELERATORS: functions.NumAccelerators != nil,
+	} {
+		if given {
+			answered |= 1 << question
+		}
+	}
+	token := register(host)
+	r, err := newResolver(&u, options, []*hostAnswer{host},
+		func(options cdist.Dist_cluster_resolver_options, out *int64) error {
+			return cdist.Cluster_resolver_create_host(token, answered, options, out)
+		})
+	if err != nil {
+		forget(token)
+	}
+	return r, err
+}
+
+func init() {
+	cdist.Set_resolver_callbacks(cdist.NewDirectorResolverCallbacks(resolverCallbacks{}))
+}
+
+// resolverCallbacks is what libdist calls for resolvers of the program's own. Nothing may unwind out of it.
+type resolverCallbacks struct{}
+
+// Answer is one question.
+func (resolverCallbacks) Answer(token int64, question int, taskType string, taskID int, layer string,
+	answer cdist.ResolverAnswer) int {
+	host := registered[*hostAnswer](token)
+	return host.callback(func() error {
+		var rpcLayer *string
+		if answer.Has_rpc_layer() != 0 {
+			rpcLayer = &layer
+		}
+		return host.answer(question, taskType, taskID, rpcLayer, answer)
+	})
+}
+
+func (h *hostAnswer) answer(question int, taskType string, taskID int, rpcLayer *string,
+	answer cdist.ResolverAnswer) error {
+	var u uses
+	defer u.end()
+	texts := map[int]func() (string, bool, error){
+		cdist.RESOLVER_TASK_TYPE:   h.functions.TaskType,
+		cdist.RESOLVER_RPC_LAYER:   h.functions.RPCLayer,
+		cdist.RESOLVER_ENVIRONMENT: h.functions.Environment,
+		cdist.RESOLVER_ADDRESS: func() (string, bool, error) {
+			text, err := h.functions.Master(taskType, taskID, rpcLayer)
+			return text, true, err
+		},
+	}
+	switch question {
+	case cdist.RESOLVER_SPEC:
+		spec, err := h.functions.Spec()
+		if err != nil {
+			return err
+		}
+		if spec == nil {
+			return newError(ErrInvalidArgument, "Spec gave no cluster spec")
+		}
+		native := u.spec(spec)
+		if u.err != nil {
+			return u.err
+		}
+		var copy int64
+		if err := cdist.Dist_cluster_spec_union([]int64{native}, 1, &copy); err != nil {
+			return fromNative(err)
+		}
+		answer.Set_spec(copy)
+	case cdist.RESOLVER_TASK_ID:
+		id, err := h.functions.TaskID()
+		if err != nil {
+			return err
+		}
+		answer.Set_number(u.taskID(id))
+	case cdist.RESOLVER_NUM_ACCELERATORS:
+		number, err := h.functions.NumAccelerators(taskType, taskID)
+		if err != nil {
+			return err
+		}
+		answer.Set_number(int32Of(number))
+	default:
+		text, isSet, err := texts[question]()
+		if err != nil {
+			return err
+		}
+		if text = u.text(text); isSet && u.err == nil {
+			answer.Set_text(text)
+		}
+	}
+	return u.err
+}

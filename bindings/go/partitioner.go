@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// partitions asks a partitioner for the number of parts along each dimension.
+func partitions(shape []int, ask func(shape []int64, ndim int64, out *int64) error) ([]int, error) {
+	out := make([]int64, len(shape)+1)
+	if err := ask(int64sOf(shape), int64(len(shape)), &out[0]); err != nil {
+		return nil, fromNative(err)
+	}
+	parts := make([]int, len(shape))
+	for i := range parts {
+		parts[i] = int(out[i])
+	}
+	return parts, nil
+}
+
+// FixedShards divides a variable of that shape along a dimension: into numShards parts, or one for each element where the
+// dimension has fewer (TensorFlow: FixedShardsPartitioner). The result is how many parts each dimension has: 1 for all
+// others. A negative axis counts from the end.
+func FixedShards(shape []int, axis, numShards int) ([]int, error) {
+	return partitions(shape, func(shape []int64, ndim int64, out *int64) error {
+		return cdist.Partitions_fixed_shards(shape, ndim, int32Of(axis), int32Of(numShards), out)
+	})
+}
+
+// MinSizeShards divides into as many parts as all elements have minShardBytes, but at least 1 and at most maxShards
+// (TensorFlow: MinSizePartitioner, whose defaults are PartitionerMinShardBytes and PartitionerMaxShards; of texts an element
+// has PartitionerBytesPerText).
+func MinSizeShards(shape []int, axis, elementBytes, minShardBytes, maxShards int) ([]int, error) {
+	return partitions(shape, func(shape []int64, ndim int64, out *int64) error {
+		return cdist.Partitions_min_size(shape, ndim, int32Of(axis), int64(elementBytes), int64(minShardBytes),
+			int32Of(maxShards), out)
+	})
+}
+
+// MaxSizeShards divides into as few parts as have at most maxShardBytes each, but at most maxShards; 0: any number
+// (TensorFlow: MaxSizePartitioner).
+func MaxSizeShards(shape []int, axis, elementBytes, maxShardBytes, maxShards int) ([]int, error) {
+	return partitions(shape, func(shape []int64, ndim int64, out *int64) error {
+		return cdist.Partitions_max_size(shape, ndim, int32Of(axis), int64(elementBytes), int64(maxShardBytes),
+			int32Of(maxShards), out)
+	})
+}
+
+// RowsOfPart says which rows a part of a divided dimension has: begin to begin + size - 1 (TensorFlow: ShardedVariable).
+func RowsOfPart(numRows, numParts, part int) (begin, size int, err error) {
+	var first, n int64
+	err = cdist.Dist_partitions_part(int64(numRows), int64(numParts), int64(part), &first, &n)
+	return int(first), int(n), fromNative(err)
+}
+
+// PartOfRow says which part a row lies in, and which row of that part it is.
+func PartOfRow(numRows, numParts, row int) (part, offset int, err error) {
+	var found, at int64
+	err = cdist.Dist_partitions_part_of(int64(numRows), int64(numParts), int64(row), &found, &at)
+	return int(found), int(at), fromNative(err)
+}
