@@ -19,6 +19,7 @@ struct CrossReplica {
   Arena* arena;
   int32_t kind = DIST_STRATEGY_MIRRORED;
   const CrossDevice* cross_device = nullptr;  // NULL: libdist reduces
+  int32_t numerics = DIST_NUMERICS_ORDERED;
 };
 
 }  // namespace dist

@@ -13,6 +13,7 @@
 #include "core/base/arena.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/kernel/exact.hpp"
 #include "core/kernel/reduce.hpp"
 #include "core/value/value.hpp"
 
@@ -20,6 +21,8 @@ namespace dist {
 
 // OK for what reduces values from outside: SUM and MEAN.
 Status check_reduction(dist_reduce_op op) noexcept;
+// OK for a dtype that can be added in these numerics.
+Status check_numerics_of(int32_t numerics, dist_dtype dtype) noexcept;
 
 class FoldPlan {
  public:
@@ -27,10 +30,11 @@ class FoldPlan {
   static constexpr std::size_t kSerialBytes = std::size_t{256} << 10;
   static constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
 
-  explicit FoldPlan(Memory& memory) : memory_(memory), folds_(&memory), sources_(&memory), kept_(&memory) {}
+  explicit FoldPlan(Memory& memory, int32_t numerics = DIST_NUMERICS_ORDERED)
+      : memory_(memory), numerics_(numerics), folds_(&memory), sources_(&memory), kept_(&memory) {}
 
-  // to = sources[0] op sources[1] op ..., / divisor for MEAN. All are row-major without gaps and stay the
-  // caller's until run(). `op` and `dtype` are a pair that check_op() accepts.
+  // to = sources[0] op sources[1] op ..., in the plan's numerics, / divisor for MEAN. All are row-major without
+  // gaps and stay the caller's until run(). `op` and `dtype` are a pair that check_op() accepts.
   void add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
            std::span<const std::byte* const> sources, void* to);
 
@@ -46,6 +50,7 @@ class FoldPlan {
  private:
   struct Fold {
     ReduceKernel kernel;
+    ExactKernel exact;  // takes its place; NULL: none
     std::size_t element_bytes;
     std::size_t result_bytes;  // of an element
     std::size_t count;
@@ -59,6 +64,7 @@ class FoldPlan {
   void run_block(std::size_t block, bool stream) const noexcept;
 
   Memory& memory_;
+  const int32_t numerics_;
   std::pmr::vector<Fold> folds_;
   std::pmr::vector<const std::byte*> sources_;
   std::pmr::vector<ValueRef> kept_;  // copies of sources that have gaps, and what keep() was given

@@ -36,10 +36,11 @@ struct StrategyOptions {
   Communication communication;
   CrossDevice* cross_device = nullptr;  // NULL: the default
   ClusterResolver* cluster_resolver = nullptr;
-  HostStrategy functions;               // of the host's own strategy
-  MeshOptions mesh;                     // of the mesh strategy
-  int64_t stack_bytes = 0;              // of each library thread; 0: the system's default
-  int64_t async_bytes = 0;              // AsyncMemory's limit; 0: its default
+  HostStrategy functions;   // of the host's own strategy
+  MeshOptions mesh;         // of the mesh strategy
+  int64_t stack_bytes = 0;  // of each library thread; 0: the system's default
+  int64_t async_bytes = 0;  // AsyncMemory's limit; 0: its default
+  int32_t numerics = DIST_NUMERICS_ORDERED;
 };
 
 // The one-device and default strategies.
@@ -93,7 +94,7 @@ class Strategy final : public Counted {
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
   CrossReplica cross_replica() noexcept {
-    return {&memory(), replicas(), &arena_, layout(), cross_device_.get()};
+    return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), pool_.numerics()};
   }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.

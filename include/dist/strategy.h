@@ -52,11 +52,15 @@ typedef struct dist_strategy_options {
   int64_t async_bytes; /* most that queued asynchronous collectives may take; 0: see work.h */
   /* what describes the cluster, for dist_strategy_cluster_resolver(); held; the strategy stays of one process */
   dist_cluster_resolver *cluster_resolver;
+  /* DIST_NUMERICS_... of what its replicas reduce where a call's own options do not say, and of what is reduced from
+     outside: dist_reduce() and the like, assignments to variables, and what reads them */
+  int32_t numerics;
+  int32_t reserved3; /* 0 */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0                                                                                           \
+        0, 0, 0, 0, 0, 0                                                                                     \
   }
 
 /**

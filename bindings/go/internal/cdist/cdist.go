@@ -908,6 +908,7 @@ extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_89731aec75a00b3d(voi
 extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_89731aec75a00b3d(void);
+extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_89731aec75a00b3d(void);
 extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_89731aec75a00b3d(void);
@@ -1070,6 +1071,10 @@ extern void _wrap_dist_strategy_options_async_bytes_set_cdist_89731aec75a00b3d(u
 extern swig_type_87 _wrap_dist_strategy_options_async_bytes_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_type_88 arg2);
 extern swig_type_89 _wrap_dist_strategy_options_cluster_resolver_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_numerics_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_89731aec75a00b3d(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_reserved3_set_cdist_89731aec75a00b3d(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_reserved3_get_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_89731aec75a00b3d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_89731aec75a00b3d(void);
 extern void _wrap_delete_dist_strategy_options_cdist_89731aec75a00b3d(uintptr_t arg1);
@@ -1990,6 +1995,13 @@ func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
+func _swig_getDIST_NUMERICS_TREE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_89731aec75a00b3d())
+	return swig_r
+}
+
+var DIST_NUMERICS_TREE int = _swig_getDIST_NUMERICS_TREE()
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_89731aec75a00b3d())
@@ -3647,6 +3659,32 @@ func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_options) SetNumerics(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_numerics_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetNumerics() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetReserved3(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_reserved3_set_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetReserved3() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_reserved3_get_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
 	C._wrap_dist_strategy_options_count_memory_cdist_89731aec75a00b3d(C.uintptr_t(_swig_i_0))
@@ -3738,6 +3776,10 @@ type Dist_strategy_options interface {
 	GetAsync_bytes() (_swig_ret int64)
 	SetCluster_resolver(arg2 int64)
 	GetCluster_resolver() (_swig_ret int64)
+	SetNumerics(arg2 int)
+	GetNumerics() (_swig_ret int)
+	SetReserved3(arg2 int)
+	GetReserved3() (_swig_ret int)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)

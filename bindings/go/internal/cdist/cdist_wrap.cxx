@@ -2076,6 +2076,18 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_89731aec75a00b3d() {
 }
 
 
+intgo _wrap_DIST_NUMERICS_TREE_cdist_89731aec75a00b3d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_NUMERICS_TREE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_89731aec75a00b3d() {
   int result;
   intgo _swig_go_result;
@@ -4196,6 +4208,56 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_89731aec75a00b3
   
   result = (dist_cluster_resolver *) ((arg1)->cluster_resolver);
   _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_numerics_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->numerics = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_numerics_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->numerics);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_reserved3_set_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->reserved3 = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_reserved3_get_cdist_89731aec75a00b3d(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->reserved3);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
