@@ -62,6 +62,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
     DIST_TRY(require_zero(given.reserved, "dist_strategy_options.reserved"));
+    DIST_TRY(require_zero(given.reserved3, "dist_strategy_options.reserved3"));
     DIST_TRY(check_list(given.devices, given.num_devices, "dist_strategy_create", "options->devices",
                         "options->num_devices"));
     StrategyOptions wanted;
@@ -77,6 +78,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.devices = {given.devices, given.num_devices};
     wanted.parameter_device = given.parameter_device;
     wanted.stack_bytes = given.stack_size_bytes;
+    wanted.numerics = given.numerics;
     DIST_TRY(read_communication(given.communication, &wanted.communication));
     wanted.cross_device = unwrap(given.cross_device);
     wanted.cluster_resolver = unwrap(given.cluster_resolver);

@@ -40,6 +40,9 @@ type Options struct {
 	HopGoroutine Choice
 	StackSize    int64 // of each of libdist's threads, in bytes; 0: the system's default
 	AsyncBytes   int64 // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
+	// Numerics says what the bits of sums depend on where a call has no WithNumerics, and those of sums from outside:
+	// Reduce and the like, and variables.
+	Numerics Numerics
 }
 
 // Strategy holds R replicas. Its methods may be called from several goroutines.
@@ -135,6 +138,7 @@ func New(options Options) (*Strategy, error) {
 	native.SetTimeout_ns(int64(options.Timeout))
 	native.SetStack_size_bytes(options.StackSize)
 	native.SetAsync_bytes(options.AsyncBytes)
+	native.SetNumerics(int32Of(int(options.Numerics)))
 	if options.ParameterDevice != "" {
 		native.SetParameter_device(u.text(options.ParameterDevice))
 	}

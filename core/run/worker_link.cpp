@@ -69,11 +69,13 @@ void WorkerLink::cancel(const char* reason) noexcept {
   reason == nullptr ? carriers_group_.cancel() : carriers_group_.cancel(reason);
 }
 
-Status WorkerLink::reduce(dist_reduce_op op, std::span<const dist_tensor> in, std::span<dist_tensor> outs) {
+Status WorkerLink::reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
+                          std::span<dist_tensor> outs) {
   begin_turn();
   Call call;
   call.collective = Collective::kAllReduce;
   call.op = op;
+  call.numerics = numerics;
   call.in = in.data();
   call.out = outs.data();
   call.n = outs.size();
@@ -87,7 +89,7 @@ Status WorkerLink::join(const dist_tensor& mine, int32_t axis, ValueRef* out) {
   int64_t size = mine.shape[axis];
   const int64_t one = 1;
   dist_tensor total{&size, DIST_I64, 1, &one, nullptr};
-  DIST_TRY(all_reduce(carrier(), DIST_REDUCE_SUM, &total, &total, 1));
+  DIST_TRY(all_reduce(carrier(), DIST_REDUCE_SUM, DIST_NUMERICS_ORDERED, &total, &total, 1));
   int64_t shape[DIST_MAX_NDIM];
   std::copy_n(mine.shape, mine.ndim, shape);
   shape[axis] = size;

@@ -96,6 +96,7 @@ Status check(const StrategyOptions& options) noexcept {
   if (options.threads < DIST_THREADS_CALLER || options.threads > DIST_THREADS_HOST) {
     return invalid_argument("threads is %d: use DIST_THREADS_CALLER, LIBRARY or HOST", options.threads);
   }
+  DIST_TRY(check_numerics(options.numerics));
   if (options.placement < DIST_PLACEMENT_FREE || options.placement > DIST_PLACEMENT_CORES) {
     return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
   }
@@ -259,6 +260,7 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
   wanted.channels = {helpers, &async_memory_, last_level_cache_bytes()};
   wanted.recorder = &recorder_;
   wanted.owner = this;
+  wanted.numerics = options.numerics;
   wanted.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
   wanted.alone = has_one_replica(options.kind);

@@ -20,7 +20,7 @@ from ._runs import Run, current, current_replica
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
-from .constants import Placement, Status, StrategyKind, Threads
+from .constants import Numerics, Placement, Status, StrategyKind, Threads
 from .cross_device import CrossDevice, HostFunctions
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
@@ -72,6 +72,7 @@ class Strategy(Outside, Input, Inspection):
         stack_size_bytes: int = 0,
         async_bytes: int = 0,
         cluster_resolver: Optional[ClusterResolver] = None,
+        numerics: int = Numerics.ORDERED,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
@@ -80,6 +81,8 @@ class Strategy(Outside, Input, Inspection):
         reduces values from outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's
         threads; 0: the system's default. async_bytes: the most that asynchronous collectives may take that are under
         way; 0: libdist's choice. cluster_resolver: what describes the cluster; the strategy stays of one process.
+        numerics: what the bits of sums depend on where a call does not say, and those of sums from outside: reduce() and
+        the like, and variables.
 
         Of StrategyKind.MESH: device_assignment says how many replicas and logical devices there are. axes: in which
         directions a replica's devices lie, and how many, the last running fastest: {"rows": 2, "columns": 4}.
@@ -89,6 +92,7 @@ class Strategy(Outside, Input, Inspection):
         options = _cdist.dist_strategy_options()
         options.kind, options.num_replicas = int(kind), num_replicas
         options.threads, options.placement = int(threads), int(placement)
+        options.numerics = int(numerics)
         options.timeout_ns = nanoseconds(timeout)
         options.parameter_device = parameter_device
         if devices is not None:

@@ -1069,6 +1069,7 @@ extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_21ce5e047d7df6a9(voi
 extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_21ce5e047d7df6a9(void);
 extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_21ce5e047d7df6a9(void);
 extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_21ce5e047d7df6a9(void);
+extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_21ce5e047d7df6a9(void);
 extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_21ce5e047d7df6a9(void);
 extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_21ce5e047d7df6a9(void);
 extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_21ce5e047d7df6a9(void);
@@ -1361,6 +1362,10 @@ extern void _wrap_dist_strategy_options_replicas_of_workers_set_cdist_21ce5e047d
 extern swig_type_244 _wrap_dist_strategy_options_replicas_of_workers_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_num_workers_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_245 arg2);
 extern swig_type_246 _wrap_dist_strategy_options_num_workers_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_numerics_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_reserved3_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_reserved3_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_strategy_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
@@ -2289,6 +2294,13 @@ func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
+func _swig_getDIST_NUMERICS_TREE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_21ce5e047d7df6a9())
+	return swig_r
+}
+
+var DIST_NUMERICS_TREE int = _swig_getDIST_NUMERICS_TREE()
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_21ce5e047d7df6a9())
@@ -5588,6 +5600,32 @@ func (arg1 SwigcptrDist_strategy_options) GetNum_workers() (_swig_ret int64) {
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_options) SetNumerics(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_numerics_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetNumerics() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetReserved3(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_reserved3_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetReserved3() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_reserved3_get_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
 	C._wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0))
@@ -5685,6 +5723,10 @@ type Dist_strategy_options interface {
 	GetReplicas_of_workers() (_swig_ret []int32)
 	SetNum_workers(arg2 int64)
 	GetNum_workers() (_swig_ret int64)
+	SetNumerics(arg2 int)
+	GetNumerics() (_swig_ret int)
+	SetReserved3(arg2 int)
+	GetReserved3() (_swig_ret int)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)

@@ -2341,6 +2341,18 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_21ce5e047d7df6a9() {
 }
 
 
+intgo _wrap_DIST_NUMERICS_TREE_cdist_21ce5e047d7df6a9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_NUMERICS_TREE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_21ce5e047d7df6a9() {
   int result;
   intgo _swig_go_result;
@@ -6772,6 +6784,56 @@ long long _wrap_dist_strategy_options_num_workers_get_cdist_21ce5e047d7df6a9(dis
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
   result =  ((arg1)->num_workers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_numerics_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->numerics = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_numerics_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->numerics);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_reserved3_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->reserved3 = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_reserved3_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->reserved3);
   _swig_go_result = result; 
   return _swig_go_result;
 }

@@ -32,6 +32,7 @@ public final class StrategyOptions {
     private Executor executor;
     private long asyncBytes;
     private long stackSizeBytes;
+    private Numerics numerics = Numerics.ORDERED;
 
     private StrategyOptions() {}
 
@@ -55,6 +56,7 @@ public final class StrategyOptions {
         copy.executor = executor;
         copy.asyncBytes = asyncBytes;
         copy.stackSizeBytes = stackSizeBytes;
+        copy.numerics = numerics;
         return copy;
     }
 
@@ -207,6 +209,16 @@ public final class StrategyOptions {
         return copy;
     }
 
+    /**
+     * What the bits of sums depend on where a call does not say, and those of sums from outside: {@link Strategy#reduce}
+     * and the like, and variables.
+     */
+    public StrategyOptions numerics(Numerics numerics) {
+        StrategyOptions copy = copy();
+        copy.numerics = Objects.requireNonNull(numerics, "numerics");
+        return copy;
+    }
+
     /** @param tokens gets those of the log and the functions, which live as long as the strategy */
     dist_strategy_options toNative(Uses uses, long[] tokens) {
         dist_strategy_options options = new dist_strategy_options();
@@ -236,6 +248,7 @@ public final class StrategyOptions {
         options.setUse_spmd_partitioning(useSpmdPartitioning ? 1 : 0);
         options.setAsync_bytes(asyncBytes);
         options.setStack_size_bytes(stackSizeBytes);
+        options.setNumerics(numerics.code);
         if (log != null) {
             tokens[0] = Upcalls.register(logTarget(log));
             options.set_log(tokens[0]);
