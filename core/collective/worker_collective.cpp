@@ -80,7 +80,9 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   const int me = first + member.me;
   ErrorRecord why;
   const auto refuse = [&] {
-    return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
+    group.condemn(refusal(group, call, member.tag, group.sequence(member.me), why));
+    if (member.me == 0) meeting.release();
+    return group.finish(member.me);
   };
   Tables tables;
   int broken = -1;
@@ -131,16 +133,12 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   DIST_TRY(pack_payload(call, own, size, payload));
   const Status arrived =
       group.arrive(member.me, member.timeout_ns, [&] { record_arrival(member, signature, call.bytes, 0); });
-  // Members that have come before the group was poisoned wait for the carrier.
+  // Where a member does not go in, the group is poisoned; those inside wait for the carrier, nevertheless.
   const bool inside = arrived.ok() && group.enter(member.me);
-  if (member.me == 0) {
-    if (inside) (void)meeting.meet_and_move(signature, member.timeout_ns, start_ns);
-    meeting.release();
-  } else if (inside) {
-    meeting.await_release(member.me);
-  }
+  if (inside && member.me == 0) (void)meeting.meet_and_move(signature, member.timeout_ns, start_ns);
+  const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);
   DIST_TRY(arrived);
-  if (!inside || group.poisoned()) return group.finish(member.me);
+  if (!goes_on) return group.finish(member.me);
   if (member.recorder != nullptr) member.recorder->arrived();
   return exchange(member, meeting, call);
 }

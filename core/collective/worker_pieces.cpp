@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-// Ends where the next object of the list of elements begins: side by side while they have one dtype, so that they
-// are folded at once.
+// Where elements of one flow after another lie: side by side while they have one dtype, so that they are folded at
+// once.
 class Packed {
  public:
   std::size_t place(dist_dtype dtype, std::size_t count) noexcept {

@@ -12,10 +12,9 @@ bool done(const Transfer& transfer) noexcept { return transfer.end() == Transfer
 
 }  // namespace
 
-Status Payload::resize(std::size_t bytes) noexcept {
+Status Payload::resize(std::size_t bytes, bool spare) noexcept {
   if (bytes > room_) {
-    // Doubled, so that sizes that grow a little from call to call do not allocate each time.
-    const std::size_t room = bytes > room_ / 2 && bytes < most_of<std::byte>() / 2 ? bytes * 2 : bytes;
+    const std::size_t room = spare && bytes < most_of<std::byte>() / 2 ? bytes * 2 : bytes;
     memory_.free(data_, room_, kAlign);
     room_ = 0;
     bytes_ = 0;
@@ -124,6 +123,7 @@ void WorkerMeeting::begin_run() noexcept {
   counted_.store(0, std::memory_order_relaxed);
   awaited_ = 0;
   released_.value.store(0, std::memory_order_relaxed);
+  ended_.store(false, std::memory_order_relaxed);
   std::fill(seen_.begin(), seen_.end(), 0);
   transport_.forget(0, run_);
   const auto listen = [&](int worker, Series series, Incoming& notice) {
@@ -158,6 +158,7 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept 
 template <class Over>
 Status WorkerMeeting::await(Over&& over) noexcept {
   Word& word = group_.progress();
+  if (over()) return kOk;
   for (;;) {
     // acquire keeps this before the looks: what happens after them ends the sleep.
     const uint32_t seen = word.value.load(std::memory_order_acquire);
@@ -189,11 +190,20 @@ Status WorkerMeeting::await_transfers() noexcept {
   });
 }
 
-void WorkerMeeting::release() noexcept { released_.publish(++seen_[0], group_.policy()); }
+bool WorkerMeeting::release() noexcept {
+  const bool goes_on = !group_.poisoned();
+  // release: who sees it sees the poison.
+  if (!goes_on) ended_.store(true, std::memory_order_release);
+  released_.publish(++seen_[0], group_.policy());
+  return goes_on;
+}
 
 bool WorkerMeeting::await_release(int member) noexcept {
   const uint32_t next = ++seen_[static_cast<std::size_t>(member)];
-  const auto ready = [&] { return released_.value.load(std::memory_order_seq_cst) == next; };
+  // A carrier that ends it may be ahead.
+  const auto ready = [&] {
+    return static_cast<int32_t>(released_.value.load(std::memory_order_seq_cst) - next) >= 0;
+  };
   while (!spin_until(group_.policy(), ready)) {
     if (memory_.forked()) return false;
     // acquire keeps this load before ready()'s look.
@@ -201,7 +211,7 @@ bool WorkerMeeting::await_release(int member) noexcept {
     if (ready()) break;
     released_.sleep(seen, -1, group_.policy(), ready);
   }
-  return !group_.poisoned();
+  return !ended_.load(std::memory_order_acquire);
 }
 
 void WorkerMeeting::count_in() noexcept {
@@ -330,7 +340,7 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
 }
 
 Status WorkerMeeting::reserve(std::size_t bytes) noexcept {
-  const Status made = staging_.resize(bytes);
+  const Status made = staging_.resize(bytes, false);
   return made.ok() ? kOk : fail_all({no_memory(made.code())});
 }
 

@@ -59,8 +59,9 @@ class Payload {
   ~Payload() { memory_.free(data_, room_, kAlign); }
   Payload& operator=(const Payload&) = delete;
 
-  // What was in it is lost.
-  Status resize(std::size_t bytes) noexcept;
+  // What was in it is lost. `spare`: with room for more, so that sizes that grow a little from call to call do not
+  // allocate each time.
+  Status resize(std::size_t bytes, bool spare = true) noexcept;
   std::byte* data() noexcept { return data_; }
   const std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
@@ -143,11 +144,12 @@ class WorkerMeeting final : public TransportListener {
   // How much room the worker with the least has for tensors.
   std::size_t staging_bytes() const noexcept { return staging_bytes_; }
 
-  // The carrier lets the other members go on: each of them waits for it before its first step. False: the group is
-  // poisoned, and finish() comes next.
-  void release() noexcept;
+  // The carrier lets the other members go on, each of which waits for that before its first step. False: the group is
+  // poisoned, and finish() comes next; the carrier alone decides that, so that no member waits for one that is gone.
+  bool release() noexcept;
   bool await_release(int member) noexcept;
-  // All members: when all have come, the carrier calls carry(), and then all go on. False: as await_release().
+  // All members: when all have come, the carrier calls carry(), and then all go on. False: as release(). A carrier
+  // that gives up between steps releases the others once more.
   template <class Carry>
   bool step(int member, Carry&& carry) noexcept {
     if (member != 0) {
@@ -155,8 +157,7 @@ class WorkerMeeting final : public TransportListener {
       return await_release(member);
     }
     if (await_members().ok()) (void)carry();
-    release();
-    return !group_.poisoned();
+    return release();
   }
   // Inside carry(): room for tensors, whose content is lost.
   Status reserve(std::size_t bytes) noexcept;
@@ -293,6 +294,7 @@ class WorkerMeeting final : public TransportListener {
   std::atomic<uint64_t> counted_{0};
   uint64_t awaited_ = 0;
   Word released_;
+  std::atomic<bool> ended_{false};  // and that they do not go on
   std::pmr::vector<uint32_t> seen_;
 };
 

@@ -3,6 +3,7 @@
 // bit, what one process writes that has all members.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -314,12 +315,101 @@ void any_call_any_layout_any_pieces(void**) {
   }
 }
 
+// An all_reduce SUM of lists of tensors with one element each, or of one tensor.
+Status sum_of(const Member& member, WorkerMeeting& meeting, std::vector<float>& data, std::size_t tensors) {
+  const auto length = static_cast<int64_t>(data.size() / tensors);
+  std::vector<dist_tensor> list;
+  for (std::size_t t = 0; t < tensors; ++t)
+    list.push_back({data.data() + t * static_cast<std::size_t>(length), DIST_F32, 1, &length, nullptr});
+  Call call;
+  call.collective = Collective::kAllReduce;
+  call.op = DIST_REDUCE_SUM;
+  call.in = call.out = list.data();
+  call.n = tensors;
+  return worker_collective(member, meeting, call);
+}
+
+void large_calls_keep_to_their_room(void**) {
+  constexpr std::size_t kMost = std::size_t{256} << 10;
+  for (const std::size_t tensors : {std::size_t{1}, std::size_t{10'000}}) {
+    Cluster cluster({2, 2}, {.unsteady = true, .most_bytes = kMost});
+    std::vector<std::vector<float>> data(4, std::vector<float>(1'000'000));
+    for (std::size_t r = 0; r < 4; ++r) {
+      for (std::size_t i = 0; i < data[r].size(); ++i) data[r][i] = static_cast<float>(i % 1000 + r);
+    }
+    const std::size_t before = cluster.held();
+    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+      return sum_of(member, meeting, data[static_cast<std::size_t>(rank)], tensors);
+    });
+    for (std::size_t r = 0; r < 4; ++r) {
+      assert_true(outcomes[r].status.ok());
+      bool right = true;
+      for (std::size_t i = 0; i < data[r].size(); ++i)
+        right = right && data[r][i] == static_cast<float>(4 * (i % 1000) + 6);
+      assert_true(right);
+    }
+    // Tables beside it, whose size does not depend on that of tensors.
+    constexpr std::size_t kTables = std::size_t{1} << 20;
+    if (cluster.held() - before > 2 * kMost + kTables)
+      std::printf("# %zu bytes are held\n", cluster.held() - before);
+    assert_true(cluster.held() - before <= 2 * kMost + kTables);
+    // Pieces are as large as they may be, and not one a tensor: 4 MB of 256 KiB, of which 8 parts are for each unit.
+    assert_true(cluster.messages() < 800);
+  }
+}
+
+void collectives_are_counted_and_not_their_parts(void**) {
+  Cluster cluster({2, 1}, {.most_bytes = 1});
+  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+    double got = 0;
+    const Status status = sum(member, meeting, rank, 5, &got);
+    return status.ok() && member.group.sequence(member.me) != 5 ? Status(DIST_INTERNAL) : status;
+  });
+  for (const Outcome& each : outcomes) assert_true(each.status.ok());
+}
+
+// Messages that are under way then do no harm to the next run.
+void a_run_that_ends_between_pieces_is_over(void**) {
+  for (int turn = 0; turn < 10; ++turn) {
+    Cluster cluster({2, 1}, {.unsteady = true, .most_bytes = 1, .seed = kSeed + static_cast<uint64_t>(turn)});
+    std::atomic<int> folds{0};
+    struct Ending {
+      Cluster& cluster;
+      std::atomic<int>& folds;
+      int turn;
+    } ending{cluster, folds, turn};
+    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int) -> Status {
+      std::vector<double> numbers(100, 1);
+      const int64_t shape[] = {100};
+      const dist_tensor tensor{numbers.data(), DIST_F64, 1, shape, nullptr};
+      Call call;
+      call.collective = Collective::kAllReduce;
+      call.op = DIST_REDUCE_USER;
+      call.user_op = [](void*, const void*, std::size_t, dist_dtype, void* data) {
+        auto& to_end = *static_cast<Ending*>(data);
+        if (to_end.folds.fetch_add(1) == 2 * to_end.turn) to_end.cluster.group(0).cancel("enough");
+      };
+      call.user_data = &ending;
+      call.in = call.out = &tensor;
+      call.n = 1;
+      return worker_collective(member, meeting, call);
+    });
+    for (const Outcome& each : outcomes) assert_false(each.status.ok());
+    works_again(cluster);
+  }
+}
+
 }  // namespace
 }  // namespace dist
 
 int main() {
   using namespace dist;
   std::printf("# seed %" PRIu64 "\n", kSeed);
-  const CMUnitTest tests[] = {cmocka_unit_test(any_call_any_layout_any_pieces)};
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(any_call_any_layout_any_pieces),
+      cmocka_unit_test(large_calls_keep_to_their_room),
+      cmocka_unit_test(collectives_are_counted_and_not_their_parts),
+      cmocka_unit_test(a_run_that_ends_between_pieces_is_over),
+  };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -64,23 +64,6 @@ void all_layouts_write_the_same(void** state) {
   }
 }
 
-// An all_reduce SUM of one number, `times` in a row.
-Status sum(const Member& member, WorkerMeeting& meeting, int rank, int times, double* out) {
-  for (int i = 0; i < times; ++i) {
-    double in = rank + i;
-    const dist_tensor from{&in, DIST_F64, 0, nullptr, nullptr};
-    const dist_tensor to{out, DIST_F64, 0, nullptr, nullptr};
-    Call call;
-    call.collective = Collective::kAllReduce;
-    call.op = DIST_REDUCE_SUM;
-    call.in = &from;
-    call.out = &to;
-    call.n = 1;
-    DIST_TRY(worker_collective(member, meeting, call));
-  }
-  return kOk;
-}
-
 void sixteen_workers_meet_often(void**) {
   Cluster cluster(std::vector<int>(16, 1), {});
   std::vector<double> got(16);
@@ -109,20 +92,6 @@ void assert_all_say(const std::vector<Outcome>& outcomes, dist_status code, int 
     if (std::strstr(outcomes[0].error.message, word) == nullptr)
       std::printf("# %s\n", outcomes[0].error.message);
     assert_non_null(std::strstr(outcomes[0].error.message, word));
-  }
-}
-
-void works_again(Cluster& cluster) {
-  double got[DIST_MAX_REPLICAS];
-  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-    return sum(member, meeting, rank, 3, &got[rank]);
-  });
-  const int n = cluster.size();
-  for (int r = 0; r < n; ++r) {
-    if (!outcomes[static_cast<std::size_t>(r)].status.ok())
-      std::printf("# %s\n", outcomes[static_cast<std::size_t>(r)].error.message);
-    assert_true(outcomes[static_cast<std::size_t>(r)].status.ok());
-    assert_true(got[r] == n * (n - 1) / 2 + 2 * n);
   }
 }
 
@@ -328,6 +297,38 @@ void who_does_not_come_is_named_after_the_deadline(void**) {
   }
 }
 
+// A member that comes late to its own worker leaves the other workers less time.
+void a_collective_has_one_deadline(void**) {
+  constexpr int64_t kMs = 1'000'000;
+  Clock clock;
+  Cluster cluster({2, 1}, {.host = clock.host()});
+  std::atomic<int> back{0};
+  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+    Clock::reader = rank;
+    if (rank == 2) {
+      while (!cluster.group(0).arrived(1, 1)) std::this_thread::yield();
+      clock.now = 25 * kMs;
+      while (back.load() != 2) std::this_thread::yield();
+      return kOk;
+    }
+    if (rank == 1) {
+      while (clock.looks[0].load() == 0) std::this_thread::yield();
+      clock.now = 15 * kMs;
+    }
+    Member hurried = member;
+    hurried.timeout_ns = 20 * kMs;
+    double got = 0;
+    const Status status = sum(hurried, meeting, rank, 1, &got);
+    back.fetch_add(1);
+    return status;
+  });
+  for (int r = 0; r < 2; ++r) {
+    const Outcome& each = outcomes[static_cast<std::size_t>(r)];
+    assert_int_equal(each.status.code(), DIST_DEADLINE_EXCEEDED);
+    assert_int_equal(each.error.culprit.worker, 1);
+  }
+}
+
 void a_cancelled_worker_ends_all(void**) {
   Cluster cluster({2, 2}, {});
   std::atomic<int> waiting{0};
@@ -353,7 +354,8 @@ void a_cancelled_worker_ends_all(void**) {
 }
 
 // One worker is lost at each message that there is: all members come back, and what went well is right.
-void a_worker_may_be_lost_at_any_message(void**) {
+void a_worker_may_be_lost_at_any_message(void** state) {
+  const std::size_t most_bytes = *state != nullptr ? 1 : std::size_t{1} << 20;
   constexpr int kTimes = 3;
   int failed_runs = 0;
   int64_t lose_at = 0;
@@ -362,6 +364,7 @@ void a_worker_may_be_lost_at_any_message(void**) {
       Cluster cluster({2, 1, 1}, {.unsteady = true,
                                   .lose_at = lose_at,
                                   .victim = victim,
+                                  .most_bytes = most_bytes,
                                   .seed = kSeed + static_cast<uint64_t>(lose_at)});
       double got[4] = {};
       const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
@@ -402,7 +405,10 @@ int main() {
       cmocka_unit_test(who_returns_early_is_named),
       cmocka_unit_test(who_does_not_come_is_named_after_the_deadline),
       cmocka_unit_test(a_cancelled_worker_ends_all),
+      cmocka_unit_test(a_collective_has_one_deadline),
       cmocka_unit_test(a_worker_may_be_lost_at_any_message),
+      {"a_worker_may_be_lost_at_any_message, in pieces", a_worker_may_be_lost_at_any_message, nullptr,
+       nullptr, &unsteady},
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

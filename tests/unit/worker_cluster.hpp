@@ -3,7 +3,11 @@
 #pragma once
 
 #include <atomic>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +19,11 @@
 #include "core/engine/in_process.hpp"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/unsteady_transport.hpp"
+
+extern "C" {
+#include <cmocka.h>
+}
+#undef fail  // dist::fail() is meant below
 
 namespace dist {
 
@@ -71,6 +80,9 @@ class Cluster {
   }
 
   int size() const noexcept { return workers_.back()->first + workers_.back()->group->size(); }
+  std::size_t held() { return (*memory_).held(); }
+  // That were begun to be sent, by unsteady transports.
+  int64_t messages() const { return fate_.messages.load(); }
   WorkerMeeting& meeting(int worker) { return *workers_[static_cast<std::size_t>(worker)]->meeting; }
   Group& group(int worker) { return *workers_[static_cast<std::size_t>(worker)]->group; }
   Transport& transport(int worker) { return *workers_[static_cast<std::size_t>(worker)]->transport; }
@@ -129,5 +141,37 @@ class Cluster {
   UnsteadyTransport::Fate fate_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
+
+// An all_reduce SUM of one number, `times` in a row.
+inline Status sum(const Member& member, WorkerMeeting& meeting, int rank, int times, double* out) {
+  for (int i = 0; i < times; ++i) {
+    double in = rank + i;
+    const dist_tensor from{&in, DIST_F64, 0, nullptr, nullptr};
+    const dist_tensor to{out, DIST_F64, 0, nullptr, nullptr};
+    Call call;
+    call.collective = Collective::kAllReduce;
+    call.op = DIST_REDUCE_SUM;
+    call.in = &from;
+    call.out = &to;
+    call.n = 1;
+    DIST_TRY(worker_collective(member, meeting, call));
+  }
+  return kOk;
+}
+
+// A run in which nothing goes wrong.
+inline void works_again(Cluster& cluster) {
+  double got[DIST_MAX_REPLICAS];
+  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+    return sum(member, meeting, rank, 3, &got[rank]);
+  });
+  const int n = cluster.size();
+  for (int r = 0; r < n; ++r) {
+    if (!outcomes[static_cast<std::size_t>(r)].status.ok())
+      std::printf("# %s\n", outcomes[static_cast<std::size_t>(r)].error.message);
+    assert_true(outcomes[static_cast<std::size_t>(r)].status.ok());
+    assert_true(got[r] == n * (n - 1) / 2 + 2 * n);
+  }
+}
 
 }  // namespace dist
