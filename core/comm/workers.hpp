@@ -95,7 +95,8 @@ class WorkerMeeting final : public TransportListener {
   struct Options {
     std::span<const int> members;  // of each worker; the group has those of this one
     int64_t timeout_ns = 0;        // the group's; 0: none
-    // Of tensors that are on their way to or from this worker at a time: what is larger goes in pieces.
+    // Of tensors that are on their way to or from this worker at a time: what is larger goes in pieces. The least of
+    // all workers' counts. Less than a unit of each member's for each worker is taken as that.
     std::size_t most_bytes = std::size_t{64} << 20;
   };
 
