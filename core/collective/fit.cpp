@@ -228,7 +228,7 @@ bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_w
       one_for_all = offers_[p]->out != nullptr && offers_[p]->out[t].data == own.out[t].data;
     }
     int64_t before = 0;
-    for (int p = 0; p < member && !whole; ++p) before += tasks_.part(p, t);
+    for (int p = 0; p < member && (call_.joins() || call_.cuts()); ++p) before += tasks_.part(p, t);
     if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t, before)) {
       return refuse(out_why,
                     {group.name(member), "the part in its own place in the whole, or apart from it",
