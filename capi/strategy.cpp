@@ -85,6 +85,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(check_list(given.replicas_of_workers, given.num_workers, "dist_strategy_create",
                         "options->replicas_of_workers", "options->num_workers"));
     wanted.network = unwrap(given.network);
+    wanted.staging_bytes = given.staging_bytes;
     wanted.replicas_of_workers = {given.replicas_of_workers, given.num_workers};
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));

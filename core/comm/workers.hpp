@@ -92,12 +92,14 @@ class WorkerMeeting final : public TransportListener {
   // A payload is at most so much longer than this worker's longest: they differ in few things.
   static constexpr std::size_t kMostBeside = std::size_t{1} << 20;
 
+  static constexpr std::size_t kDefaultStagingBytes = std::size_t{64} << 20;
+
   struct Options {
     std::span<const int> members;  // of each worker; the group has those of this one
     int64_t timeout_ns = 0;        // the group's; 0: none
     // Of tensors that are on their way to or from this worker at a time: what is larger goes in pieces. The least of
     // all workers' counts. Less than a unit of each member's for each worker is taken as that.
-    std::size_t most_bytes = std::size_t{64} << 20;
+    std::size_t most_bytes = kDefaultStagingBytes;
   };
 
   // `group` outlives it, and so does the transport, whose listener it is. Throws std::bad_alloc.

@@ -47,6 +47,7 @@ class WorkerLink final : public AcrossWorkers {
     std::span<const int> replicas;  // of each worker
     int64_t timeout_ns;             // the group's
     std::size_t cache_bytes;        // of the last-level cache
+    std::size_t staging_bytes;      // 0: the meetings' default
   };
   // `group`: of this worker's replicas. Throws std::bad_alloc.
   WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);

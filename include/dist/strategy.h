@@ -62,11 +62,14 @@ typedef struct dist_strategy_options {
      outside: dist_reduce() and the like, assignments to variables, and what reads them */
   int32_t numerics;
   int32_t reserved3; /* 0 */
+  /* MULTI_WORKER_MIRRORED: most of the elements of tensors on their way to and from this worker at a time, in bytes; 0:
+     64 MiB. What is larger goes in pieces, with the same bits; the least of all workers' counts */
+  int64_t staging_bytes;
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0                                                                            \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                         \
   }
 
 /**

@@ -274,61 +274,61 @@ typedef _goslice_ swig_type_244;
 typedef long long swig_type_245;
 typedef long long swig_type_246;
 typedef long long swig_type_247;
-typedef _gostring_ swig_type_248;
+typedef long long swig_type_248;
 typedef long long swig_type_249;
 typedef _gostring_ swig_type_250;
-typedef _goslice_ swig_type_251;
-typedef long long swig_type_252;
-typedef long long swig_type_253;
-typedef _gostring_ swig_type_254;
-typedef _gostring_ swig_type_255;
-typedef long long swig_type_256;
+typedef long long swig_type_251;
+typedef _gostring_ swig_type_252;
+typedef _goslice_ swig_type_253;
+typedef long long swig_type_254;
+typedef long long swig_type_255;
+typedef _gostring_ swig_type_256;
 typedef _gostring_ swig_type_257;
 typedef long long swig_type_258;
-typedef long long swig_type_259;
-typedef _gostring_ swig_type_260;
+typedef _gostring_ swig_type_259;
+typedef long long swig_type_260;
 typedef long long swig_type_261;
-typedef long long swig_type_262;
+typedef _gostring_ swig_type_262;
 typedef long long swig_type_263;
-typedef _gostring_ swig_type_264;
+typedef long long swig_type_264;
 typedef long long swig_type_265;
 typedef _gostring_ swig_type_266;
 typedef long long swig_type_267;
 typedef _gostring_ swig_type_268;
-typedef _gostring_ swig_type_269;
-typedef _goslice_ swig_type_270;
-typedef long long swig_type_271;
-typedef _gostring_ swig_type_272;
+typedef long long swig_type_269;
+typedef _gostring_ swig_type_270;
+typedef _gostring_ swig_type_271;
+typedef _goslice_ swig_type_272;
 typedef long long swig_type_273;
 typedef _gostring_ swig_type_274;
 typedef long long swig_type_275;
-typedef long long swig_type_276;
+typedef _gostring_ swig_type_276;
 typedef long long swig_type_277;
 typedef long long swig_type_278;
 typedef long long swig_type_279;
-typedef _gostring_ swig_type_280;
+typedef long long swig_type_280;
 typedef long long swig_type_281;
-typedef long long swig_type_282;
-typedef _gostring_ swig_type_283;
+typedef _gostring_ swig_type_282;
+typedef long long swig_type_283;
 typedef long long swig_type_284;
-typedef long long swig_type_285;
+typedef _gostring_ swig_type_285;
 typedef long long swig_type_286;
 typedef long long swig_type_287;
 typedef long long swig_type_288;
 typedef long long swig_type_289;
 typedef long long swig_type_290;
 typedef long long swig_type_291;
-typedef _gostring_ swig_type_292;
+typedef long long swig_type_292;
 typedef long long swig_type_293;
-typedef long long swig_type_294;
+typedef _gostring_ swig_type_294;
 typedef long long swig_type_295;
 typedef long long swig_type_296;
 typedef long long swig_type_297;
-typedef _gostring_ swig_type_298;
+typedef long long swig_type_298;
 typedef long long swig_type_299;
-typedef long long swig_type_300;
+typedef _gostring_ swig_type_300;
 typedef long long swig_type_301;
-typedef _gostring_ swig_type_302;
+typedef long long swig_type_302;
 typedef long long swig_type_303;
 typedef _gostring_ swig_type_304;
 typedef long long swig_type_305;
@@ -337,15 +337,15 @@ typedef long long swig_type_307;
 typedef _gostring_ swig_type_308;
 typedef long long swig_type_309;
 typedef _gostring_ swig_type_310;
-typedef _gostring_ swig_type_311;
-typedef long long swig_type_312;
+typedef long long swig_type_311;
+typedef _gostring_ swig_type_312;
 typedef _gostring_ swig_type_313;
 typedef long long swig_type_314;
-typedef long long swig_type_315;
-typedef _gostring_ swig_type_316;
-typedef _gostring_ swig_type_317;
-typedef long long swig_type_318;
-typedef long long swig_type_319;
+typedef _gostring_ swig_type_315;
+typedef long long swig_type_316;
+typedef long long swig_type_317;
+typedef _gostring_ swig_type_318;
+typedef _gostring_ swig_type_319;
 typedef long long swig_type_320;
 typedef long long swig_type_321;
 typedef long long swig_type_322;
@@ -356,147 +356,147 @@ typedef long long swig_type_326;
 typedef long long swig_type_327;
 typedef long long swig_type_328;
 typedef long long swig_type_329;
-typedef _goslice_ swig_type_330;
+typedef long long swig_type_330;
 typedef long long swig_type_331;
-typedef long long swig_type_332;
-typedef _goslice_ swig_type_333;
+typedef _goslice_ swig_type_332;
+typedef long long swig_type_333;
 typedef long long swig_type_334;
-typedef long long swig_type_335;
-typedef _gostring_ swig_type_336;
+typedef _goslice_ swig_type_335;
+typedef long long swig_type_336;
 typedef long long swig_type_337;
-typedef _goslice_ swig_type_338;
-typedef _goslice_ swig_type_339;
-typedef long long swig_type_340;
-typedef _gostring_ swig_type_341;
+typedef _gostring_ swig_type_338;
+typedef long long swig_type_339;
+typedef _goslice_ swig_type_340;
+typedef _goslice_ swig_type_341;
 typedef long long swig_type_342;
-typedef _goslice_ swig_type_343;
-typedef _goslice_ swig_type_344;
-typedef long long swig_type_345;
-typedef _gostring_ swig_type_346;
+typedef _gostring_ swig_type_343;
+typedef long long swig_type_344;
+typedef _goslice_ swig_type_345;
+typedef _goslice_ swig_type_346;
 typedef long long swig_type_347;
-typedef _goslice_ swig_type_348;
-typedef _goslice_ swig_type_349;
-typedef long long swig_type_350;
-typedef _gostring_ swig_type_351;
+typedef _gostring_ swig_type_348;
+typedef long long swig_type_349;
+typedef _goslice_ swig_type_350;
+typedef _goslice_ swig_type_351;
 typedef long long swig_type_352;
-typedef _goslice_ swig_type_353;
-typedef _goslice_ swig_type_354;
-typedef long long swig_type_355;
-typedef _gostring_ swig_type_356;
+typedef _gostring_ swig_type_353;
+typedef long long swig_type_354;
+typedef _goslice_ swig_type_355;
+typedef _goslice_ swig_type_356;
 typedef long long swig_type_357;
-typedef _goslice_ swig_type_358;
-typedef _goslice_ swig_type_359;
-typedef long long swig_type_360;
-typedef _gostring_ swig_type_361;
+typedef _gostring_ swig_type_358;
+typedef long long swig_type_359;
+typedef _goslice_ swig_type_360;
+typedef _goslice_ swig_type_361;
 typedef long long swig_type_362;
-typedef _goslice_ swig_type_363;
-typedef _goslice_ swig_type_364;
-typedef long long swig_type_365;
-typedef _gostring_ swig_type_366;
+typedef _gostring_ swig_type_363;
+typedef long long swig_type_364;
+typedef _goslice_ swig_type_365;
+typedef _goslice_ swig_type_366;
 typedef long long swig_type_367;
-typedef _goslice_ swig_type_368;
-typedef _goslice_ swig_type_369;
-typedef long long swig_type_370;
-typedef _gostring_ swig_type_371;
+typedef _gostring_ swig_type_368;
+typedef long long swig_type_369;
+typedef _goslice_ swig_type_370;
+typedef _goslice_ swig_type_371;
 typedef long long swig_type_372;
-typedef _goslice_ swig_type_373;
-typedef _goslice_ swig_type_374;
-typedef long long swig_type_375;
-typedef _gostring_ swig_type_376;
+typedef _gostring_ swig_type_373;
+typedef long long swig_type_374;
+typedef _goslice_ swig_type_375;
+typedef _goslice_ swig_type_376;
 typedef long long swig_type_377;
-typedef _goslice_ swig_type_378;
-typedef _goslice_ swig_type_379;
-typedef long long swig_type_380;
-typedef _gostring_ swig_type_381;
+typedef _gostring_ swig_type_378;
+typedef long long swig_type_379;
+typedef _goslice_ swig_type_380;
+typedef _goslice_ swig_type_381;
 typedef long long swig_type_382;
-typedef _goslice_ swig_type_383;
-typedef _goslice_ swig_type_384;
-typedef long long swig_type_385;
-typedef _gostring_ swig_type_386;
+typedef _gostring_ swig_type_383;
+typedef long long swig_type_384;
+typedef _goslice_ swig_type_385;
+typedef _goslice_ swig_type_386;
 typedef long long swig_type_387;
 typedef _gostring_ swig_type_388;
 typedef long long swig_type_389;
-typedef long long swig_type_390;
-typedef _gostring_ swig_type_391;
+typedef _gostring_ swig_type_390;
+typedef long long swig_type_391;
 typedef long long swig_type_392;
-typedef long long swig_type_393;
-typedef _gostring_ swig_type_394;
+typedef _gostring_ swig_type_393;
+typedef long long swig_type_394;
 typedef long long swig_type_395;
-typedef _goslice_ swig_type_396;
+typedef _gostring_ swig_type_396;
 typedef long long swig_type_397;
-typedef _gostring_ swig_type_398;
+typedef _goslice_ swig_type_398;
 typedef long long swig_type_399;
-typedef long long swig_type_400;
+typedef _gostring_ swig_type_400;
 typedef long long swig_type_401;
 typedef long long swig_type_402;
 typedef long long swig_type_403;
 typedef long long swig_type_404;
 typedef long long swig_type_405;
-typedef _gostring_ swig_type_406;
-typedef _goslice_ swig_type_407;
-typedef long long swig_type_408;
-typedef long long swig_type_409;
+typedef long long swig_type_406;
+typedef long long swig_type_407;
+typedef _gostring_ swig_type_408;
+typedef _goslice_ swig_type_409;
 typedef long long swig_type_410;
-typedef _gostring_ swig_type_411;
+typedef long long swig_type_411;
 typedef long long swig_type_412;
-typedef _goslice_ swig_type_413;
-typedef _goslice_ swig_type_414;
-typedef long long swig_type_415;
-typedef _gostring_ swig_type_416;
-typedef _goslice_ swig_type_417;
-typedef long long swig_type_418;
-typedef _gostring_ swig_type_419;
+typedef _gostring_ swig_type_413;
+typedef long long swig_type_414;
+typedef _goslice_ swig_type_415;
+typedef _goslice_ swig_type_416;
+typedef long long swig_type_417;
+typedef _gostring_ swig_type_418;
+typedef _goslice_ swig_type_419;
 typedef long long swig_type_420;
 typedef _gostring_ swig_type_421;
 typedef long long swig_type_422;
-typedef long long swig_type_423;
-typedef _gostring_ swig_type_424;
-typedef _goslice_ swig_type_425;
-typedef long long swig_type_426;
-typedef long long swig_type_427;
-typedef _gostring_ swig_type_428;
+typedef _gostring_ swig_type_423;
+typedef long long swig_type_424;
+typedef long long swig_type_425;
+typedef _gostring_ swig_type_426;
+typedef _goslice_ swig_type_427;
+typedef long long swig_type_428;
 typedef long long swig_type_429;
-typedef long long swig_type_430;
-typedef _gostring_ swig_type_431;
+typedef _gostring_ swig_type_430;
+typedef long long swig_type_431;
 typedef long long swig_type_432;
 typedef _gostring_ swig_type_433;
 typedef long long swig_type_434;
-typedef long long swig_type_435;
-typedef _gostring_ swig_type_436;
+typedef _gostring_ swig_type_435;
+typedef long long swig_type_436;
 typedef long long swig_type_437;
-typedef _goslice_ swig_type_438;
-typedef _gostring_ swig_type_439;
-typedef long long swig_type_440;
-typedef _goslice_ swig_type_441;
+typedef _gostring_ swig_type_438;
+typedef long long swig_type_439;
+typedef _goslice_ swig_type_440;
+typedef _gostring_ swig_type_441;
 typedef long long swig_type_442;
-typedef _gostring_ swig_type_443;
+typedef _goslice_ swig_type_443;
 typedef long long swig_type_444;
-typedef _goslice_ swig_type_445;
+typedef _gostring_ swig_type_445;
 typedef long long swig_type_446;
-typedef _gostring_ swig_type_447;
+typedef _goslice_ swig_type_447;
 typedef long long swig_type_448;
-typedef _goslice_ swig_type_449;
+typedef _gostring_ swig_type_449;
 typedef long long swig_type_450;
-typedef _gostring_ swig_type_451;
+typedef _goslice_ swig_type_451;
 typedef long long swig_type_452;
-typedef _goslice_ swig_type_453;
+typedef _gostring_ swig_type_453;
 typedef long long swig_type_454;
-typedef _gostring_ swig_type_455;
+typedef _goslice_ swig_type_455;
 typedef long long swig_type_456;
-typedef _goslice_ swig_type_457;
+typedef _gostring_ swig_type_457;
 typedef long long swig_type_458;
-typedef _gostring_ swig_type_459;
+typedef _goslice_ swig_type_459;
 typedef long long swig_type_460;
 typedef _gostring_ swig_type_461;
-typedef _goslice_ swig_type_462;
-typedef long long swig_type_463;
-typedef _gostring_ swig_type_464;
+typedef long long swig_type_462;
+typedef _gostring_ swig_type_463;
+typedef _goslice_ swig_type_464;
 typedef long long swig_type_465;
 typedef _gostring_ swig_type_466;
 typedef long long swig_type_467;
 typedef _gostring_ swig_type_468;
 typedef long long swig_type_469;
-typedef long long swig_type_470;
+typedef _gostring_ swig_type_470;
 typedef long long swig_type_471;
 typedef long long swig_type_472;
 typedef long long swig_type_473;
@@ -506,190 +506,190 @@ typedef long long swig_type_476;
 typedef long long swig_type_477;
 typedef long long swig_type_478;
 typedef long long swig_type_479;
-typedef _gostring_ swig_type_480;
+typedef long long swig_type_480;
 typedef long long swig_type_481;
-typedef long long swig_type_482;
+typedef _gostring_ swig_type_482;
 typedef long long swig_type_483;
 typedef long long swig_type_484;
-typedef _gostring_ swig_type_485;
-typedef _gostring_ swig_type_486;
-typedef long long swig_type_487;
-typedef _goslice_ swig_type_488;
+typedef long long swig_type_485;
+typedef long long swig_type_486;
+typedef _gostring_ swig_type_487;
+typedef _gostring_ swig_type_488;
 typedef long long swig_type_489;
-typedef long long swig_type_490;
-typedef _gostring_ swig_type_491;
+typedef _goslice_ swig_type_490;
+typedef long long swig_type_491;
 typedef long long swig_type_492;
 typedef _gostring_ swig_type_493;
-typedef _gostring_ swig_type_494;
-typedef long long swig_type_495;
-typedef long long swig_type_496;
-typedef _gostring_ swig_type_497;
+typedef long long swig_type_494;
+typedef _gostring_ swig_type_495;
+typedef _gostring_ swig_type_496;
+typedef long long swig_type_497;
 typedef long long swig_type_498;
-typedef _goslice_ swig_type_499;
+typedef _gostring_ swig_type_499;
 typedef long long swig_type_500;
-typedef _gostring_ swig_type_501;
+typedef _goslice_ swig_type_501;
 typedef long long swig_type_502;
-typedef long long swig_type_503;
+typedef _gostring_ swig_type_503;
 typedef long long swig_type_504;
-typedef _gostring_ swig_type_505;
+typedef long long swig_type_505;
 typedef long long swig_type_506;
 typedef _gostring_ swig_type_507;
 typedef long long swig_type_508;
 typedef _gostring_ swig_type_509;
-typedef _gostring_ swig_type_510;
-typedef long long swig_type_511;
+typedef long long swig_type_510;
+typedef _gostring_ swig_type_511;
 typedef _gostring_ swig_type_512;
 typedef long long swig_type_513;
-typedef _goslice_ swig_type_514;
+typedef _gostring_ swig_type_514;
 typedef long long swig_type_515;
-typedef _gostring_ swig_type_516;
+typedef _goslice_ swig_type_516;
 typedef long long swig_type_517;
-typedef long long swig_type_518;
-typedef _gostring_ swig_type_519;
+typedef _gostring_ swig_type_518;
+typedef long long swig_type_519;
 typedef long long swig_type_520;
-typedef _goslice_ swig_type_521;
-typedef _gostring_ swig_type_522;
-typedef long long swig_type_523;
-typedef long long swig_type_524;
-typedef _gostring_ swig_type_525;
+typedef _gostring_ swig_type_521;
+typedef long long swig_type_522;
+typedef _goslice_ swig_type_523;
+typedef _gostring_ swig_type_524;
+typedef long long swig_type_525;
 typedef long long swig_type_526;
-typedef long long swig_type_527;
+typedef _gostring_ swig_type_527;
 typedef long long swig_type_528;
-typedef _gostring_ swig_type_529;
+typedef long long swig_type_529;
 typedef long long swig_type_530;
-typedef long long swig_type_531;
-typedef _gostring_ swig_type_532;
+typedef _gostring_ swig_type_531;
+typedef long long swig_type_532;
 typedef long long swig_type_533;
-typedef long long swig_type_534;
-typedef _goslice_ swig_type_535;
-typedef _gostring_ swig_type_536;
-typedef long long swig_type_537;
+typedef _gostring_ swig_type_534;
+typedef long long swig_type_535;
+typedef long long swig_type_536;
+typedef _goslice_ swig_type_537;
 typedef _gostring_ swig_type_538;
-typedef _goslice_ swig_type_539;
+typedef long long swig_type_539;
 typedef _gostring_ swig_type_540;
-typedef long long swig_type_541;
-typedef long long swig_type_542;
+typedef _goslice_ swig_type_541;
+typedef _gostring_ swig_type_542;
 typedef long long swig_type_543;
 typedef long long swig_type_544;
-typedef _gostring_ swig_type_545;
+typedef long long swig_type_545;
 typedef long long swig_type_546;
 typedef _gostring_ swig_type_547;
 typedef long long swig_type_548;
-typedef long long swig_type_549;
-typedef _gostring_ swig_type_550;
+typedef _gostring_ swig_type_549;
+typedef long long swig_type_550;
 typedef long long swig_type_551;
-typedef long long swig_type_552;
-typedef _gostring_ swig_type_553;
+typedef _gostring_ swig_type_552;
+typedef long long swig_type_553;
 typedef long long swig_type_554;
-typedef long long swig_type_555;
+typedef _gostring_ swig_type_555;
 typedef long long swig_type_556;
-typedef _gostring_ swig_type_557;
+typedef long long swig_type_557;
 typedef long long swig_type_558;
-typedef long long swig_type_559;
+typedef _gostring_ swig_type_559;
 typedef long long swig_type_560;
-typedef _gostring_ swig_type_561;
+typedef long long swig_type_561;
 typedef long long swig_type_562;
-typedef long long swig_type_563;
+typedef _gostring_ swig_type_563;
 typedef long long swig_type_564;
-typedef _gostring_ swig_type_565;
+typedef long long swig_type_565;
 typedef long long swig_type_566;
-typedef long long swig_type_567;
-typedef _goslice_ swig_type_568;
+typedef _gostring_ swig_type_567;
+typedef long long swig_type_568;
 typedef long long swig_type_569;
-typedef _gostring_ swig_type_570;
+typedef _goslice_ swig_type_570;
 typedef long long swig_type_571;
-typedef long long swig_type_572;
-typedef _gostring_ swig_type_573;
+typedef _gostring_ swig_type_572;
+typedef long long swig_type_573;
 typedef long long swig_type_574;
-typedef _goslice_ swig_type_575;
+typedef _gostring_ swig_type_575;
 typedef long long swig_type_576;
 typedef _goslice_ swig_type_577;
-typedef _gostring_ swig_type_578;
-typedef long long swig_type_579;
-typedef long long swig_type_580;
-typedef _gostring_ swig_type_581;
+typedef long long swig_type_578;
+typedef _goslice_ swig_type_579;
+typedef _gostring_ swig_type_580;
+typedef long long swig_type_581;
 typedef long long swig_type_582;
-typedef long long swig_type_583;
+typedef _gostring_ swig_type_583;
 typedef long long swig_type_584;
 typedef long long swig_type_585;
-typedef _gostring_ swig_type_586;
+typedef long long swig_type_586;
 typedef long long swig_type_587;
-typedef long long swig_type_588;
+typedef _gostring_ swig_type_588;
 typedef long long swig_type_589;
 typedef long long swig_type_590;
 typedef long long swig_type_591;
-typedef _gostring_ swig_type_592;
+typedef long long swig_type_592;
 typedef long long swig_type_593;
-typedef long long swig_type_594;
-typedef _gostring_ swig_type_595;
+typedef _gostring_ swig_type_594;
+typedef long long swig_type_595;
 typedef long long swig_type_596;
-typedef long long swig_type_597;
-typedef _gostring_ swig_type_598;
+typedef _gostring_ swig_type_597;
+typedef long long swig_type_598;
 typedef long long swig_type_599;
-typedef _goslice_ swig_type_600;
+typedef _gostring_ swig_type_600;
 typedef long long swig_type_601;
-typedef _gostring_ swig_type_602;
+typedef _goslice_ swig_type_602;
 typedef long long swig_type_603;
-typedef long long swig_type_604;
+typedef _gostring_ swig_type_604;
 typedef long long swig_type_605;
 typedef long long swig_type_606;
 typedef long long swig_type_607;
-typedef _gostring_ swig_type_608;
+typedef long long swig_type_608;
 typedef long long swig_type_609;
-typedef long long swig_type_610;
+typedef _gostring_ swig_type_610;
 typedef long long swig_type_611;
 typedef long long swig_type_612;
 typedef long long swig_type_613;
 typedef long long swig_type_614;
-typedef _gostring_ swig_type_615;
+typedef long long swig_type_615;
 typedef long long swig_type_616;
-typedef long long swig_type_617;
-typedef _gostring_ swig_type_618;
+typedef _gostring_ swig_type_617;
+typedef long long swig_type_618;
 typedef long long swig_type_619;
-typedef _goslice_ swig_type_620;
+typedef _gostring_ swig_type_620;
 typedef long long swig_type_621;
 typedef _goslice_ swig_type_622;
-typedef _gostring_ swig_type_623;
-typedef long long swig_type_624;
-typedef long long swig_type_625;
-typedef _gostring_ swig_type_626;
+typedef long long swig_type_623;
+typedef _goslice_ swig_type_624;
+typedef _gostring_ swig_type_625;
+typedef long long swig_type_626;
 typedef long long swig_type_627;
-typedef long long swig_type_628;
-typedef _gostring_ swig_type_629;
-typedef _gostring_ swig_type_630;
+typedef _gostring_ swig_type_628;
+typedef long long swig_type_629;
+typedef long long swig_type_630;
 typedef _gostring_ swig_type_631;
-typedef long long swig_type_632;
-typedef long long swig_type_633;
+typedef _gostring_ swig_type_632;
+typedef _gostring_ swig_type_633;
 typedef long long swig_type_634;
 typedef long long swig_type_635;
-typedef _gostring_ swig_type_636;
+typedef long long swig_type_636;
 typedef long long swig_type_637;
-typedef long long swig_type_638;
+typedef _gostring_ swig_type_638;
 typedef long long swig_type_639;
-typedef _gostring_ swig_type_640;
+typedef long long swig_type_640;
 typedef long long swig_type_641;
-typedef long long swig_type_642;
+typedef _gostring_ swig_type_642;
 typedef long long swig_type_643;
 typedef long long swig_type_644;
 typedef long long swig_type_645;
-typedef _goslice_ swig_type_646;
+typedef long long swig_type_646;
 typedef long long swig_type_647;
-typedef _gostring_ swig_type_648;
+typedef _goslice_ swig_type_648;
 typedef long long swig_type_649;
-typedef _goslice_ swig_type_650;
+typedef _gostring_ swig_type_650;
 typedef long long swig_type_651;
-typedef _gostring_ swig_type_652;
+typedef _goslice_ swig_type_652;
 typedef long long swig_type_653;
-typedef long long swig_type_654;
-typedef _gostring_ swig_type_655;
+typedef _gostring_ swig_type_654;
+typedef long long swig_type_655;
 typedef long long swig_type_656;
 typedef _gostring_ swig_type_657;
 typedef long long swig_type_658;
-typedef long long swig_type_659;
+typedef _gostring_ swig_type_659;
 typedef long long swig_type_660;
-typedef _gostring_ swig_type_661;
+typedef long long swig_type_661;
 typedef long long swig_type_662;
-typedef long long swig_type_663;
+typedef _gostring_ swig_type_663;
 typedef long long swig_type_664;
 typedef long long swig_type_665;
 typedef long long swig_type_666;
@@ -697,81 +697,81 @@ typedef long long swig_type_667;
 typedef long long swig_type_668;
 typedef long long swig_type_669;
 typedef long long swig_type_670;
-typedef _gostring_ swig_type_671;
+typedef long long swig_type_671;
 typedef long long swig_type_672;
 typedef _gostring_ swig_type_673;
 typedef long long swig_type_674;
 typedef _gostring_ swig_type_675;
 typedef long long swig_type_676;
-typedef long long swig_type_677;
-typedef _gostring_ swig_type_678;
+typedef _gostring_ swig_type_677;
+typedef long long swig_type_678;
 typedef long long swig_type_679;
 typedef _gostring_ swig_type_680;
 typedef long long swig_type_681;
-typedef long long swig_type_682;
-typedef _gostring_ swig_type_683;
+typedef _gostring_ swig_type_682;
+typedef long long swig_type_683;
 typedef long long swig_type_684;
-typedef _goslice_ swig_type_685;
+typedef _gostring_ swig_type_685;
 typedef long long swig_type_686;
-typedef _gostring_ swig_type_687;
+typedef _goslice_ swig_type_687;
 typedef long long swig_type_688;
 typedef _gostring_ swig_type_689;
 typedef long long swig_type_690;
-typedef long long swig_type_691;
+typedef _gostring_ swig_type_691;
 typedef long long swig_type_692;
-typedef _gostring_ swig_type_693;
+typedef long long swig_type_693;
 typedef long long swig_type_694;
-typedef long long swig_type_695;
-typedef _gostring_ swig_type_696;
+typedef _gostring_ swig_type_695;
+typedef long long swig_type_696;
 typedef long long swig_type_697;
-typedef long long swig_type_698;
+typedef _gostring_ swig_type_698;
 typedef long long swig_type_699;
-typedef _gostring_ swig_type_700;
+typedef long long swig_type_700;
 typedef long long swig_type_701;
-typedef long long swig_type_702;
-typedef _gostring_ swig_type_703;
+typedef _gostring_ swig_type_702;
+typedef long long swig_type_703;
 typedef long long swig_type_704;
 typedef _gostring_ swig_type_705;
-typedef _gostring_ swig_type_706;
-typedef long long swig_type_707;
-typedef long long swig_type_708;
-typedef _goslice_ swig_type_709;
-typedef _goslice_ swig_type_710;
+typedef long long swig_type_706;
+typedef _gostring_ swig_type_707;
+typedef _gostring_ swig_type_708;
+typedef long long swig_type_709;
+typedef long long swig_type_710;
 typedef _goslice_ swig_type_711;
-typedef _gostring_ swig_type_712;
-typedef long long swig_type_713;
-typedef long long swig_type_714;
-typedef _gostring_ swig_type_715;
+typedef _goslice_ swig_type_712;
+typedef _goslice_ swig_type_713;
+typedef _gostring_ swig_type_714;
+typedef long long swig_type_715;
 typedef long long swig_type_716;
-typedef long long swig_type_717;
+typedef _gostring_ swig_type_717;
 typedef long long swig_type_718;
-typedef _gostring_ swig_type_719;
+typedef long long swig_type_719;
 typedef long long swig_type_720;
-typedef long long swig_type_721;
+typedef _gostring_ swig_type_721;
 typedef long long swig_type_722;
 typedef long long swig_type_723;
-typedef _gostring_ swig_type_724;
+typedef long long swig_type_724;
 typedef long long swig_type_725;
-typedef _goslice_ swig_type_726;
-typedef _goslice_ swig_type_727;
-typedef long long swig_type_728;
+typedef _gostring_ swig_type_726;
+typedef long long swig_type_727;
+typedef _goslice_ swig_type_728;
 typedef _goslice_ swig_type_729;
-typedef _gostring_ swig_type_730;
-typedef long long swig_type_731;
-typedef _goslice_ swig_type_732;
-typedef _goslice_ swig_type_733;
-typedef _gostring_ swig_type_734;
-typedef long long swig_type_735;
+typedef long long swig_type_730;
+typedef _goslice_ swig_type_731;
+typedef _gostring_ swig_type_732;
+typedef long long swig_type_733;
+typedef _goslice_ swig_type_734;
+typedef _goslice_ swig_type_735;
 typedef _gostring_ swig_type_736;
 typedef long long swig_type_737;
 typedef _gostring_ swig_type_738;
 typedef long long swig_type_739;
-typedef long long swig_type_740;
+typedef _gostring_ swig_type_740;
 typedef long long swig_type_741;
-typedef _gostring_ swig_type_742;
+typedef long long swig_type_742;
 typedef long long swig_type_743;
-typedef long long swig_type_744;
-typedef _gostring_ swig_type_745;
+typedef _gostring_ swig_type_744;
+typedef long long swig_type_745;
 typedef long long swig_type_746;
 typedef _gostring_ swig_type_747;
 typedef long long swig_type_748;
@@ -782,151 +782,151 @@ typedef long long swig_type_752;
 typedef _gostring_ swig_type_753;
 typedef long long swig_type_754;
 typedef _gostring_ swig_type_755;
-typedef _goslice_ swig_type_756;
-typedef long long swig_type_757;
-typedef _gostring_ swig_type_758;
+typedef long long swig_type_756;
+typedef _gostring_ swig_type_757;
+typedef _goslice_ swig_type_758;
 typedef long long swig_type_759;
 typedef _gostring_ swig_type_760;
-typedef _goslice_ swig_type_761;
-typedef long long swig_type_762;
-typedef _gostring_ swig_type_763;
+typedef long long swig_type_761;
+typedef _gostring_ swig_type_762;
+typedef _goslice_ swig_type_763;
 typedef long long swig_type_764;
 typedef _gostring_ swig_type_765;
 typedef long long swig_type_766;
-typedef long long swig_type_767;
-typedef _gostring_ swig_type_768;
+typedef _gostring_ swig_type_767;
+typedef long long swig_type_768;
 typedef long long swig_type_769;
-typedef long long swig_type_770;
-typedef _gostring_ swig_type_771;
+typedef _gostring_ swig_type_770;
+typedef long long swig_type_771;
 typedef long long swig_type_772;
 typedef _gostring_ swig_type_773;
-typedef _goslice_ swig_type_774;
+typedef long long swig_type_774;
 typedef _gostring_ swig_type_775;
-typedef long long swig_type_776;
+typedef _goslice_ swig_type_776;
 typedef _gostring_ swig_type_777;
 typedef long long swig_type_778;
-typedef long long swig_type_779;
-typedef _gostring_ swig_type_780;
+typedef _gostring_ swig_type_779;
+typedef long long swig_type_780;
 typedef long long swig_type_781;
-typedef long long swig_type_782;
-typedef _gostring_ swig_type_783;
+typedef _gostring_ swig_type_782;
+typedef long long swig_type_783;
 typedef long long swig_type_784;
 typedef _gostring_ swig_type_785;
 typedef long long swig_type_786;
 typedef _gostring_ swig_type_787;
-typedef _goslice_ swig_type_788;
-typedef long long swig_type_789;
+typedef long long swig_type_788;
+typedef _gostring_ swig_type_789;
 typedef _goslice_ swig_type_790;
 typedef long long swig_type_791;
-typedef _gostring_ swig_type_792;
+typedef _goslice_ swig_type_792;
 typedef long long swig_type_793;
-typedef _goslice_ swig_type_794;
-typedef _goslice_ swig_type_795;
-typedef long long swig_type_796;
-typedef long long swig_type_797;
-typedef _gostring_ swig_type_798;
+typedef _gostring_ swig_type_794;
+typedef long long swig_type_795;
+typedef _goslice_ swig_type_796;
+typedef _goslice_ swig_type_797;
+typedef long long swig_type_798;
 typedef long long swig_type_799;
-typedef long long swig_type_800;
+typedef _gostring_ swig_type_800;
 typedef long long swig_type_801;
 typedef long long swig_type_802;
 typedef long long swig_type_803;
-typedef _gostring_ swig_type_804;
+typedef long long swig_type_804;
 typedef long long swig_type_805;
-typedef _goslice_ swig_type_806;
-typedef _gostring_ swig_type_807;
-typedef long long swig_type_808;
-typedef _goslice_ swig_type_809;
-typedef _gostring_ swig_type_810;
-typedef long long swig_type_811;
-typedef _goslice_ swig_type_812;
-typedef _gostring_ swig_type_813;
-typedef long long swig_type_814;
-typedef _goslice_ swig_type_815;
-typedef _gostring_ swig_type_816;
+typedef _gostring_ swig_type_806;
+typedef long long swig_type_807;
+typedef _goslice_ swig_type_808;
+typedef _gostring_ swig_type_809;
+typedef long long swig_type_810;
+typedef _goslice_ swig_type_811;
+typedef _gostring_ swig_type_812;
+typedef long long swig_type_813;
+typedef _goslice_ swig_type_814;
+typedef _gostring_ swig_type_815;
+typedef long long swig_type_816;
 typedef _goslice_ swig_type_817;
-typedef long long swig_type_818;
-typedef _gostring_ swig_type_819;
+typedef _gostring_ swig_type_818;
+typedef _goslice_ swig_type_819;
 typedef long long swig_type_820;
-typedef _goslice_ swig_type_821;
-typedef _gostring_ swig_type_822;
+typedef _gostring_ swig_type_821;
+typedef long long swig_type_822;
 typedef _goslice_ swig_type_823;
-typedef long long swig_type_824;
-typedef _gostring_ swig_type_825;
+typedef _gostring_ swig_type_824;
+typedef _goslice_ swig_type_825;
 typedef long long swig_type_826;
-typedef _goslice_ swig_type_827;
+typedef _gostring_ swig_type_827;
 typedef long long swig_type_828;
-typedef _gostring_ swig_type_829;
+typedef _goslice_ swig_type_829;
 typedef long long swig_type_830;
-typedef long long swig_type_831;
+typedef _gostring_ swig_type_831;
 typedef long long swig_type_832;
 typedef long long swig_type_833;
 typedef long long swig_type_834;
-typedef _gostring_ swig_type_835;
+typedef long long swig_type_835;
 typedef long long swig_type_836;
 typedef _gostring_ swig_type_837;
 typedef long long swig_type_838;
 typedef _gostring_ swig_type_839;
-typedef _goslice_ swig_type_840;
-typedef long long swig_type_841;
-typedef _gostring_ swig_type_842;
+typedef long long swig_type_840;
+typedef _gostring_ swig_type_841;
+typedef _goslice_ swig_type_842;
 typedef long long swig_type_843;
 typedef _gostring_ swig_type_844;
-typedef _goslice_ swig_type_845;
-typedef long long swig_type_846;
+typedef long long swig_type_845;
+typedef _gostring_ swig_type_846;
 typedef _goslice_ swig_type_847;
 typedef long long swig_type_848;
 typedef _goslice_ swig_type_849;
 typedef long long swig_type_850;
-typedef _gostring_ swig_type_851;
-typedef _gostring_ swig_type_852;
-typedef long long swig_type_853;
-typedef long long swig_type_854;
-typedef _gostring_ swig_type_855;
+typedef _goslice_ swig_type_851;
+typedef long long swig_type_852;
+typedef _gostring_ swig_type_853;
+typedef _gostring_ swig_type_854;
+typedef long long swig_type_855;
 typedef long long swig_type_856;
-typedef long long swig_type_857;
+typedef _gostring_ swig_type_857;
 typedef long long swig_type_858;
 typedef long long swig_type_859;
 typedef long long swig_type_860;
-typedef _gostring_ swig_type_861;
+typedef long long swig_type_861;
 typedef long long swig_type_862;
-typedef long long swig_type_863;
+typedef _gostring_ swig_type_863;
 typedef long long swig_type_864;
 typedef long long swig_type_865;
 typedef long long swig_type_866;
-typedef _gostring_ swig_type_867;
+typedef long long swig_type_867;
 typedef long long swig_type_868;
-typedef long long swig_type_869;
+typedef _gostring_ swig_type_869;
 typedef long long swig_type_870;
 typedef long long swig_type_871;
 typedef long long swig_type_872;
-typedef _gostring_ swig_type_873;
+typedef long long swig_type_873;
 typedef long long swig_type_874;
 typedef _gostring_ swig_type_875;
-typedef _gostring_ swig_type_876;
-typedef long long swig_type_877;
+typedef long long swig_type_876;
+typedef _gostring_ swig_type_877;
 typedef _gostring_ swig_type_878;
-typedef _goslice_ swig_type_879;
-typedef long long swig_type_880;
+typedef long long swig_type_879;
+typedef _gostring_ swig_type_880;
 typedef _goslice_ swig_type_881;
 typedef long long swig_type_882;
 typedef _goslice_ swig_type_883;
 typedef long long swig_type_884;
 typedef _goslice_ swig_type_885;
 typedef long long swig_type_886;
-typedef _gostring_ swig_type_887;
+typedef _goslice_ swig_type_887;
 typedef long long swig_type_888;
-typedef _goslice_ swig_type_889;
-typedef _goslice_ swig_type_890;
-typedef _gostring_ swig_type_891;
-typedef long long swig_type_892;
-typedef _goslice_ swig_type_893;
-typedef _goslice_ swig_type_894;
-typedef _gostring_ swig_type_895;
-typedef _gostring_ swig_type_896;
+typedef _gostring_ swig_type_889;
+typedef long long swig_type_890;
+typedef _goslice_ swig_type_891;
+typedef _goslice_ swig_type_892;
+typedef _gostring_ swig_type_893;
+typedef long long swig_type_894;
+typedef _goslice_ swig_type_895;
+typedef _goslice_ swig_type_896;
 typedef _gostring_ swig_type_897;
 typedef _gostring_ swig_type_898;
 typedef _gostring_ swig_type_899;
-typedef long long swig_type_900;
+typedef _gostring_ swig_type_900;
 typedef _gostring_ swig_type_901;
 typedef long long swig_type_902;
 typedef _gostring_ swig_type_903;
@@ -940,13 +940,13 @@ typedef long long swig_type_910;
 typedef _gostring_ swig_type_911;
 typedef long long swig_type_912;
 typedef _gostring_ swig_type_913;
-typedef _gostring_ swig_type_914;
-typedef long long swig_type_915;
+typedef long long swig_type_914;
+typedef _gostring_ swig_type_915;
 typedef _gostring_ swig_type_916;
-typedef _gostring_ swig_type_917;
+typedef long long swig_type_917;
 typedef _gostring_ swig_type_918;
-typedef long long swig_type_919;
-typedef long long swig_type_920;
+typedef _gostring_ swig_type_919;
+typedef _gostring_ swig_type_920;
 typedef long long swig_type_921;
 typedef long long swig_type_922;
 typedef long long swig_type_923;
@@ -958,9 +958,9 @@ typedef long long swig_type_928;
 typedef long long swig_type_929;
 typedef long long swig_type_930;
 typedef long long swig_type_931;
-typedef _gostring_ swig_type_932;
+typedef long long swig_type_932;
 typedef long long swig_type_933;
-typedef long long swig_type_934;
+typedef _gostring_ swig_type_934;
 typedef long long swig_type_935;
 typedef long long swig_type_936;
 typedef long long swig_type_937;
@@ -968,50 +968,52 @@ typedef long long swig_type_938;
 typedef long long swig_type_939;
 typedef long long swig_type_940;
 typedef long long swig_type_941;
-typedef _gostring_ swig_type_942;
+typedef long long swig_type_942;
 typedef long long swig_type_943;
 typedef _gostring_ swig_type_944;
 typedef long long swig_type_945;
 typedef _gostring_ swig_type_946;
-typedef _gostring_ swig_type_947;
-typedef long long swig_type_948;
-typedef _goslice_ swig_type_949;
-typedef _gostring_ swig_type_950;
-typedef long long swig_type_951;
+typedef long long swig_type_947;
+typedef _gostring_ swig_type_948;
+typedef _gostring_ swig_type_949;
+typedef long long swig_type_950;
+typedef _goslice_ swig_type_951;
 typedef _gostring_ swig_type_952;
-typedef _goslice_ swig_type_953;
-typedef long long swig_type_954;
-typedef _gostring_ swig_type_955;
+typedef long long swig_type_953;
+typedef _gostring_ swig_type_954;
+typedef _goslice_ swig_type_955;
 typedef long long swig_type_956;
-typedef long long swig_type_957;
-typedef _goslice_ swig_type_958;
+typedef _gostring_ swig_type_957;
+typedef long long swig_type_958;
 typedef long long swig_type_959;
-typedef long long swig_type_960;
+typedef _goslice_ swig_type_960;
 typedef long long swig_type_961;
-typedef _goslice_ swig_type_962;
+typedef long long swig_type_962;
 typedef long long swig_type_963;
-typedef long long swig_type_964;
-typedef _gostring_ swig_type_965;
-typedef _gostring_ swig_type_966;
-typedef long long swig_type_967;
-typedef _goslice_ swig_type_968;
+typedef _goslice_ swig_type_964;
+typedef long long swig_type_965;
+typedef long long swig_type_966;
+typedef _gostring_ swig_type_967;
+typedef _gostring_ swig_type_968;
 typedef long long swig_type_969;
-typedef _gostring_ swig_type_970;
+typedef _goslice_ swig_type_970;
 typedef long long swig_type_971;
 typedef _gostring_ swig_type_972;
 typedef long long swig_type_973;
-typedef _goslice_ swig_type_974;
+typedef _gostring_ swig_type_974;
 typedef long long swig_type_975;
-typedef _gostring_ swig_type_976;
+typedef _goslice_ swig_type_976;
 typedef long long swig_type_977;
 typedef _gostring_ swig_type_978;
 typedef long long swig_type_979;
-typedef long long swig_type_980;
+typedef _gostring_ swig_type_980;
 typedef long long swig_type_981;
-typedef _gostring_ swig_type_982;
+typedef long long swig_type_982;
 typedef long long swig_type_983;
 typedef _gostring_ swig_type_984;
 typedef long long swig_type_985;
+typedef _gostring_ swig_type_986;
+typedef long long swig_type_987;
 extern void _wrap_Swig_free_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cdist_21ce5e047d7df6a9(swig_intgo arg1);
 extern swig_intgo _wrap_DIST_OK_cdist_21ce5e047d7df6a9(void);
@@ -1366,22 +1368,24 @@ extern void _wrap_dist_strategy_options_numerics_set_cdist_21ce5e047d7df6a9(uint
 extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_reserved3_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_reserved3_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_247 arg2);
+extern swig_type_248 _wrap_dist_strategy_options_staging_bytes_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_strategy_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_247 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4);
-extern void _wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_253 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_254 _wrap_dist_strategy_create_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_255 _wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(swig_type_256 arg1);
-extern swig_type_257 _wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(swig_type_258 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(swig_type_259 arg1);
-extern swig_type_260 _wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(swig_type_261 arg1, swig_type_262 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(swig_type_263 arg1);
-extern swig_type_264 _wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(swig_type_265 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_266 _wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(swig_type_267 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_268 _wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(swig_type_269 arg1, swig_type_270 arg2, swig_type_271 arg3);
+extern void _wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_249 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_252 arg2, swig_type_253 arg3, swig_type_254 arg4);
+extern void _wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_255 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_256 _wrap_dist_strategy_create_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_257 _wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(swig_type_258 arg1);
+extern swig_type_259 _wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(swig_type_260 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(swig_type_261 arg1);
+extern swig_type_262 _wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(swig_type_263 arg1, swig_type_264 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(swig_type_265 arg1);
+extern swig_type_266 _wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(swig_type_267 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_268 _wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(swig_type_269 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_270 _wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(swig_type_271 arg1, swig_type_272 arg2, swig_type_273 arg3);
 extern void _wrap_dist_strategy_properties_kind_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
@@ -1414,90 +1418,90 @@ extern void _wrap_dist_strategy_properties_first_replica_set_cdist_21ce5e047d7df
 extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_properties_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_strategy_properties_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_272 _wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(swig_type_273 arg1, uintptr_t arg2);
-extern swig_type_274 _wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(swig_type_275 arg1, swig_voidp arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_276 arg2);
-extern swig_type_277 _wrap_dist_run_options_timeout_ns_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern swig_type_274 _wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(swig_type_275 arg1, uintptr_t arg2);
+extern swig_type_276 _wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(swig_type_277 arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_278 arg2);
+extern swig_type_279 _wrap_dist_run_options_timeout_ns_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_278 arg2);
-extern swig_type_279 _wrap_dist_run_options_cancel_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_280 arg2);
+extern swig_type_281 _wrap_dist_run_options_cancel_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_run_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_run_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_280 _wrap_dist_run_cdist_21ce5e047d7df6a9(swig_type_281 arg1, swig_type_282 arg2, uintptr_t arg3);
-extern swig_type_283 _wrap_dist_run_values_cdist_21ce5e047d7df6a9(swig_type_284 arg1, swig_type_285 arg2, swig_type_286 arg3, swig_type_287 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_21ce5e047d7df6a9(swig_type_288 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(swig_type_289 arg1);
-extern swig_type_290 _wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(swig_type_291 arg1);
-extern swig_type_292 _wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(swig_type_293 arg1, swig_type_294 arg2, swig_type_295 arg3, swig_type_296 arg4, swig_type_297 arg5);
-extern swig_type_298 _wrap_dist_merge_call_cdist_21ce5e047d7df6a9(swig_type_299 arg1, swig_type_300 arg2, swig_type_301 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_302 _wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(swig_type_303 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_304 _wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(swig_type_305 arg1, swig_intgo arg2);
-extern swig_type_306 _wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(swig_type_307 arg1);
-extern swig_type_308 _wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(swig_type_309 arg1);
-extern swig_type_310 _wrap_dist_cancel_create_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_311 _wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(swig_type_312 arg1, swig_type_313 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(swig_type_314 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(swig_type_315 arg1);
+extern swig_type_282 _wrap_dist_run_cdist_21ce5e047d7df6a9(swig_type_283 arg1, swig_type_284 arg2, uintptr_t arg3);
+extern swig_type_285 _wrap_dist_run_values_cdist_21ce5e047d7df6a9(swig_type_286 arg1, swig_type_287 arg2, swig_type_288 arg3, swig_type_289 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_21ce5e047d7df6a9(swig_type_290 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(swig_type_291 arg1);
+extern swig_type_292 _wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(swig_type_293 arg1);
+extern swig_type_294 _wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(swig_type_295 arg1, swig_type_296 arg2, swig_type_297 arg3, swig_type_298 arg4, swig_type_299 arg5);
+extern swig_type_300 _wrap_dist_merge_call_cdist_21ce5e047d7df6a9(swig_type_301 arg1, swig_type_302 arg2, swig_type_303 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_304 _wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(swig_type_305 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_306 _wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(swig_type_307 arg1, swig_intgo arg2);
+extern swig_type_308 _wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(swig_type_309 arg1);
+extern swig_type_310 _wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(swig_type_311 arg1);
+extern swig_type_312 _wrap_dist_cancel_create_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_313 _wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(swig_type_314 arg1, swig_type_315 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(swig_type_316 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(swig_type_317 arg1);
 extern void _wrap_dist_collective_options_numerics_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_316 arg2);
-extern swig_type_317 _wrap_dist_collective_options_tag_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_318 arg2);
-extern swig_type_319 _wrap_dist_collective_options_timeout_ns_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_320 arg2);
-extern swig_type_321 _wrap_dist_collective_options_group_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_322 arg2);
-extern swig_type_323 _wrap_dist_collective_options_contributions_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_318 arg2);
+extern swig_type_319 _wrap_dist_collective_options_tag_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_320 arg2);
+extern swig_type_321 _wrap_dist_collective_options_timeout_ns_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_322 arg2);
+extern swig_type_323 _wrap_dist_collective_options_group_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_324 arg2);
+extern swig_type_325 _wrap_dist_collective_options_contributions_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_collective_options_axis_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_collective_options_planned_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_324 arg2);
-extern swig_type_325 _wrap_dist_collective_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_326 arg2);
+extern swig_type_327 _wrap_dist_collective_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_collective_options_implementation_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_326 arg2);
-extern swig_type_327 _wrap_dist_collective_options_cancel_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_328 arg2);
-extern swig_type_329 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_328 arg2);
+extern swig_type_329 _wrap_dist_collective_options_cancel_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_330 arg2);
+extern swig_type_331 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_collective_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_collective_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_330 arg2, swig_type_331 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_332 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_333 arg2, swig_type_334 arg3);
+extern void _wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_334 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_335 arg2, swig_type_336 arg3);
 extern void _wrap_dist_collective_options_begin_work_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_335 _wrap_dist_collective_options_work_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_336 _wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(swig_type_337 arg1, swig_intgo arg2, swig_type_338 arg3, swig_type_339 arg4, swig_type_340 arg5, uintptr_t arg6);
-extern swig_type_341 _wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(swig_type_342 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_343 arg4, swig_type_344 arg5, swig_type_345 arg6, uintptr_t arg7);
-extern swig_type_346 _wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(swig_type_347 arg1, swig_intgo arg2, swig_type_348 arg3, swig_type_349 arg4, swig_type_350 arg5, uintptr_t arg6);
-extern swig_type_351 _wrap_dist_all_gather_cdist_21ce5e047d7df6a9(swig_type_352 arg1, swig_type_353 arg2, swig_type_354 arg3, swig_type_355 arg4, uintptr_t arg5);
-extern swig_type_356 _wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(swig_type_357 arg1, swig_intgo arg2, swig_type_358 arg3, swig_type_359 arg4, swig_type_360 arg5, uintptr_t arg6);
-extern swig_type_361 _wrap_dist_broadcast_cdist_21ce5e047d7df6a9(swig_type_362 arg1, swig_intgo arg2, swig_type_363 arg3, swig_type_364 arg4, swig_type_365 arg5, uintptr_t arg6);
-extern swig_type_366 _wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(swig_type_367 arg1, swig_intgo arg2, swig_type_368 arg3, swig_type_369 arg4, swig_type_370 arg5, uintptr_t arg6);
-extern swig_type_371 _wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(swig_type_372 arg1, swig_type_373 arg2, swig_type_374 arg3, swig_type_375 arg4, uintptr_t arg5);
-extern swig_type_376 _wrap_dist_scan_cdist_21ce5e047d7df6a9(swig_type_377 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_378 arg4, swig_type_379 arg5, swig_type_380 arg6, uintptr_t arg7);
-extern swig_type_381 _wrap_dist_permute_cdist_21ce5e047d7df6a9(swig_type_382 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_383 arg4, swig_type_384 arg5, swig_type_385 arg6, uintptr_t arg7);
-extern swig_type_386 _wrap_dist_barrier_cdist_21ce5e047d7df6a9(swig_type_387 arg1, uintptr_t arg2);
-extern swig_type_388 _wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(swig_type_389 arg1, swig_intgo arg2, swig_type_390 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_391 _wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(swig_type_392 arg1, swig_type_393 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_394 _wrap_dist_group_create_cdist_21ce5e047d7df6a9(swig_type_395 arg1, swig_type_396 arg2, swig_type_397 arg3, swig_voidp arg4);
-extern swig_type_398 _wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(swig_type_399 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_21ce5e047d7df6a9(swig_type_400 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_21ce5e047d7df6a9(swig_type_401 arg1, swig_intgo arg2);
+extern swig_type_337 _wrap_dist_collective_options_work_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern swig_type_338 _wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(swig_type_339 arg1, swig_intgo arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, uintptr_t arg6);
+extern swig_type_343 _wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(swig_type_344 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_345 arg4, swig_type_346 arg5, swig_type_347 arg6, uintptr_t arg7);
+extern swig_type_348 _wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(swig_type_349 arg1, swig_intgo arg2, swig_type_350 arg3, swig_type_351 arg4, swig_type_352 arg5, uintptr_t arg6);
+extern swig_type_353 _wrap_dist_all_gather_cdist_21ce5e047d7df6a9(swig_type_354 arg1, swig_type_355 arg2, swig_type_356 arg3, swig_type_357 arg4, uintptr_t arg5);
+extern swig_type_358 _wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(swig_type_359 arg1, swig_intgo arg2, swig_type_360 arg3, swig_type_361 arg4, swig_type_362 arg5, uintptr_t arg6);
+extern swig_type_363 _wrap_dist_broadcast_cdist_21ce5e047d7df6a9(swig_type_364 arg1, swig_intgo arg2, swig_type_365 arg3, swig_type_366 arg4, swig_type_367 arg5, uintptr_t arg6);
+extern swig_type_368 _wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(swig_type_369 arg1, swig_intgo arg2, swig_type_370 arg3, swig_type_371 arg4, swig_type_372 arg5, uintptr_t arg6);
+extern swig_type_373 _wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(swig_type_374 arg1, swig_type_375 arg2, swig_type_376 arg3, swig_type_377 arg4, uintptr_t arg5);
+extern swig_type_378 _wrap_dist_scan_cdist_21ce5e047d7df6a9(swig_type_379 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_380 arg4, swig_type_381 arg5, swig_type_382 arg6, uintptr_t arg7);
+extern swig_type_383 _wrap_dist_permute_cdist_21ce5e047d7df6a9(swig_type_384 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_385 arg4, swig_type_386 arg5, swig_type_387 arg6, uintptr_t arg7);
+extern swig_type_388 _wrap_dist_barrier_cdist_21ce5e047d7df6a9(swig_type_389 arg1, uintptr_t arg2);
+extern swig_type_390 _wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(swig_type_391 arg1, swig_intgo arg2, swig_type_392 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_393 _wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(swig_type_394 arg1, swig_type_395 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_396 _wrap_dist_group_create_cdist_21ce5e047d7df6a9(swig_type_397 arg1, swig_type_398 arg2, swig_type_399 arg3, swig_voidp arg4);
+extern swig_type_400 _wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(swig_type_401 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_21ce5e047d7df6a9(swig_type_402 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_21ce5e047d7df6a9(swig_type_403 arg1, swig_intgo arg2);
 extern void _wrap_dist_communication_options_implementation_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_402 arg2);
-extern swig_type_403 _wrap_dist_communication_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_404 arg2);
-extern swig_type_405 _wrap_dist_communication_options_timeout_ns_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_404 arg2);
+extern swig_type_405 _wrap_dist_communication_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_406 arg2);
+extern swig_type_407 _wrap_dist_communication_options_timeout_ns_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_communication_options_has_timeout_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_communication_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_communication_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_406 _wrap_dist_communication_options_merge_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_408 _wrap_dist_communication_options_merge_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_dist_apply_options_kind_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_apply_options_learning_rate_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, double arg2);
@@ -1508,49 +1512,49 @@ extern void _wrap_dist_apply_options_clip_norm_set_cdist_21ce5e047d7df6a9(uintpt
 extern double _wrap_dist_apply_options_clip_norm_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_apply_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_apply_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3, swig_type_409 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_410 arg2);
+extern void _wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_409 arg2, swig_type_410 arg3, swig_type_411 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_412 arg2);
 extern void _wrap_dist_apply_options_want_norm_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern double _wrap_dist_apply_options_norm_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_411 _wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(swig_type_412 arg1, swig_intgo arg2, swig_type_413 arg3, swig_type_414 arg4, swig_type_415 arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_416 _wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_417 arg2, swig_type_418 arg3);
-extern swig_type_419 _wrap_dist_work_test_cdist_21ce5e047d7df6a9(swig_type_420 arg1, swig_voidp arg2);
-extern swig_type_421 _wrap_dist_work_wait_cdist_21ce5e047d7df6a9(swig_type_422 arg1, swig_type_423 arg2);
-extern swig_type_424 _wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(swig_type_425 arg1, swig_type_426 arg2, swig_type_427 arg3, swig_voidp arg4);
-extern swig_type_428 _wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(swig_type_429 arg1);
-extern void _wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(swig_type_430 arg1);
-extern swig_type_431 _wrap_dist_work_start_cdist_21ce5e047d7df6a9(swig_type_432 arg1);
-extern swig_type_433 _wrap_dist_work_ready_cdist_21ce5e047d7df6a9(swig_type_434 arg1, swig_type_435 arg2);
-extern swig_type_436 _wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(swig_type_437 arg1, swig_type_438 arg2, swig_voidp arg3);
-extern swig_type_439 _wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(swig_type_440 arg1, swig_type_441 arg2, swig_type_442 arg3, swig_voidp arg4);
-extern swig_type_443 _wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(swig_type_444 arg1, swig_type_445 arg2, swig_type_446 arg3, swig_voidp arg4);
-extern swig_type_447 _wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(swig_type_448 arg1, swig_type_449 arg2, swig_type_450 arg3, swig_voidp arg4);
-extern swig_type_451 _wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(swig_type_452 arg1, swig_type_453 arg2, swig_type_454 arg3, swig_voidp arg4);
-extern swig_type_455 _wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(swig_type_456 arg1, swig_type_457 arg2, swig_type_458 arg3, swig_voidp arg4);
-extern swig_type_459 _wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(swig_type_460 arg1, swig_type_461 arg2, swig_type_462 arg3, swig_type_463 arg4, swig_voidp arg5);
-extern swig_type_464 _wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(swig_type_465 arg1, swig_voidp arg2);
-extern swig_type_466 _wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(swig_type_467 arg1, swig_voidp arg2);
-extern swig_type_468 _wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(swig_type_469 arg1, swig_type_470 arg2, swig_voidp arg3);
-extern swig_type_471 _wrap_dist_value_retain_cdist_21ce5e047d7df6a9(swig_type_472 arg1);
-extern void _wrap_dist_value_release_cdist_21ce5e047d7df6a9(swig_type_473 arg1);
-extern swig_intgo _wrap_dist_value_kind_cdist_21ce5e047d7df6a9(swig_type_474 arg1);
-extern swig_type_475 _wrap_dist_value_size_cdist_21ce5e047d7df6a9(swig_type_476 arg1);
-extern swig_type_477 _wrap_dist_value_item_cdist_21ce5e047d7df6a9(swig_type_478 arg1, swig_type_479 arg2);
-extern swig_type_480 _wrap_dist_value_key_cdist_21ce5e047d7df6a9(swig_type_481 arg1, swig_type_482 arg2);
-extern swig_type_483 _wrap_dist_value_get_cdist_21ce5e047d7df6a9(swig_type_484 arg1, swig_type_485 arg2);
-extern swig_type_486 _wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(swig_type_487 arg1, swig_type_488 arg2);
-extern swig_type_489 _wrap_dist_value_variable_cdist_21ce5e047d7df6a9(swig_type_490 arg1);
-extern swig_type_491 _wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(swig_type_492 arg1, swig_type_493 arg2, swig_voidp arg3);
-extern swig_type_494 _wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(swig_type_495 arg1, swig_type_496 arg2, swig_voidp arg3);
-extern swig_type_497 _wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(swig_type_498 arg1, swig_intgo arg2, swig_type_499 arg3, swig_type_500 arg4, swig_voidp arg5);
-extern swig_type_501 _wrap_dist_value_text_cdist_21ce5e047d7df6a9(swig_type_502 arg1);
-extern swig_type_503 _wrap_dist_value_object_cdist_21ce5e047d7df6a9(swig_type_504 arg1);
-extern swig_type_505 _wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(swig_type_506 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_507 _wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(swig_type_508 arg1, uintptr_t arg2);
+extern swig_type_413 _wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(swig_type_414 arg1, swig_intgo arg2, swig_type_415 arg3, swig_type_416 arg4, swig_type_417 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_418 _wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_419 arg2, swig_type_420 arg3);
+extern swig_type_421 _wrap_dist_work_test_cdist_21ce5e047d7df6a9(swig_type_422 arg1, swig_voidp arg2);
+extern swig_type_423 _wrap_dist_work_wait_cdist_21ce5e047d7df6a9(swig_type_424 arg1, swig_type_425 arg2);
+extern swig_type_426 _wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(swig_type_427 arg1, swig_type_428 arg2, swig_type_429 arg3, swig_voidp arg4);
+extern swig_type_430 _wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(swig_type_431 arg1);
+extern void _wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(swig_type_432 arg1);
+extern swig_type_433 _wrap_dist_work_start_cdist_21ce5e047d7df6a9(swig_type_434 arg1);
+extern swig_type_435 _wrap_dist_work_ready_cdist_21ce5e047d7df6a9(swig_type_436 arg1, swig_type_437 arg2);
+extern swig_type_438 _wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(swig_type_439 arg1, swig_type_440 arg2, swig_voidp arg3);
+extern swig_type_441 _wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(swig_type_442 arg1, swig_type_443 arg2, swig_type_444 arg3, swig_voidp arg4);
+extern swig_type_445 _wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(swig_type_446 arg1, swig_type_447 arg2, swig_type_448 arg3, swig_voidp arg4);
+extern swig_type_449 _wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_voidp arg4);
+extern swig_type_453 _wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(swig_type_454 arg1, swig_type_455 arg2, swig_type_456 arg3, swig_voidp arg4);
+extern swig_type_457 _wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(swig_type_458 arg1, swig_type_459 arg2, swig_type_460 arg3, swig_voidp arg4);
+extern swig_type_461 _wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(swig_type_462 arg1, swig_type_463 arg2, swig_type_464 arg3, swig_type_465 arg4, swig_voidp arg5);
+extern swig_type_466 _wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(swig_type_467 arg1, swig_voidp arg2);
+extern swig_type_468 _wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(swig_type_469 arg1, swig_voidp arg2);
+extern swig_type_470 _wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(swig_type_471 arg1, swig_type_472 arg2, swig_voidp arg3);
+extern swig_type_473 _wrap_dist_value_retain_cdist_21ce5e047d7df6a9(swig_type_474 arg1);
+extern void _wrap_dist_value_release_cdist_21ce5e047d7df6a9(swig_type_475 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_21ce5e047d7df6a9(swig_type_476 arg1);
+extern swig_type_477 _wrap_dist_value_size_cdist_21ce5e047d7df6a9(swig_type_478 arg1);
+extern swig_type_479 _wrap_dist_value_item_cdist_21ce5e047d7df6a9(swig_type_480 arg1, swig_type_481 arg2);
+extern swig_type_482 _wrap_dist_value_key_cdist_21ce5e047d7df6a9(swig_type_483 arg1, swig_type_484 arg2);
+extern swig_type_485 _wrap_dist_value_get_cdist_21ce5e047d7df6a9(swig_type_486 arg1, swig_type_487 arg2);
+extern swig_type_488 _wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(swig_type_489 arg1, swig_type_490 arg2);
+extern swig_type_491 _wrap_dist_value_variable_cdist_21ce5e047d7df6a9(swig_type_492 arg1);
+extern swig_type_493 _wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(swig_type_494 arg1, swig_type_495 arg2, swig_voidp arg3);
+extern swig_type_496 _wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(swig_type_497 arg1, swig_type_498 arg2, swig_voidp arg3);
+extern swig_type_499 _wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(swig_type_500 arg1, swig_intgo arg2, swig_type_501 arg3, swig_type_502 arg4, swig_voidp arg5);
+extern swig_type_503 _wrap_dist_value_text_cdist_21ce5e047d7df6a9(swig_type_504 arg1);
+extern swig_type_505 _wrap_dist_value_object_cdist_21ce5e047d7df6a9(swig_type_506 arg1);
+extern swig_type_507 _wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(swig_type_508 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_509 _wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(swig_type_510 arg1, uintptr_t arg2);
 extern void _wrap_dist_variable_options_aggregation_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_509 arg2);
-extern swig_type_510 _wrap_dist_variable_options_name_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_511 arg2);
+extern swig_type_512 _wrap_dist_variable_options_name_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_variable_options_synchronization_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_variable_options_trainable_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
@@ -1559,76 +1563,76 @@ extern void _wrap_dist_variable_options_partitions_set_cdist_21ce5e047d7df6a9(ui
 extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_variable_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_variable_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_511 arg2);
-extern swig_type_512 _wrap_dist_variable_create_cdist_21ce5e047d7df6a9(swig_type_513 arg1, swig_type_514 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(swig_type_515 arg1);
-extern swig_type_516 _wrap_dist_variable_name_cdist_21ce5e047d7df6a9(swig_type_517 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(swig_type_518 arg1);
-extern swig_type_519 _wrap_dist_variable_component_cdist_21ce5e047d7df6a9(swig_type_520 arg1, swig_intgo arg2, swig_type_521 arg3);
-extern swig_type_522 _wrap_dist_variable_read_cdist_21ce5e047d7df6a9(swig_type_523 arg1, swig_type_524 arg2, swig_voidp arg3);
-extern swig_type_525 _wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(swig_type_526 arg1, swig_type_527 arg2, swig_intgo arg3, swig_type_528 arg4);
-extern swig_type_529 _wrap_dist_replica_read_cdist_21ce5e047d7df6a9(swig_type_530 arg1, swig_type_531 arg2, swig_voidp arg3);
-extern swig_type_532 _wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(swig_type_533 arg1, swig_type_534 arg2, swig_intgo arg3, swig_type_535 arg4, uintptr_t arg5);
-extern swig_type_536 _wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(swig_type_537 arg1, swig_type_538 arg2, swig_type_539 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_540 _wrap_dist_variable_class_cdist_21ce5e047d7df6a9(swig_type_541 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(swig_type_542 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(swig_type_543 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(swig_type_544 arg1);
-extern swig_type_545 _wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(swig_type_546 arg1, swig_intgo arg2);
-extern swig_type_547 _wrap_dist_variable_device_cdist_21ce5e047d7df6a9(swig_type_548 arg1, swig_type_549 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_550 _wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(swig_type_551 arg1, swig_type_552 arg2, swig_voidp arg3);
-extern swig_type_553 _wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(swig_type_554 arg1, swig_type_555 arg2, swig_intgo arg3, swig_type_556 arg4);
-extern swig_type_557 _wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(swig_type_558 arg1, swig_type_559 arg2, swig_intgo arg3, swig_type_560 arg4, uintptr_t arg5);
-extern swig_type_561 _wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(swig_type_562 arg1, swig_type_563 arg2, swig_intgo arg3, swig_type_564 arg4, uintptr_t arg5);
-extern swig_type_565 _wrap_dist_reduce_cdist_21ce5e047d7df6a9(swig_type_566 arg1, swig_intgo arg2, swig_type_567 arg3, swig_type_568 arg4, swig_type_569 arg5, swig_voidp arg6);
-extern swig_type_570 _wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(swig_type_571 arg1, swig_intgo arg2, swig_type_572 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_573 _wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(swig_type_574 arg1, swig_intgo arg2, swig_type_575 arg3, uintptr_t arg4, swig_type_576 arg5, uintptr_t arg6, swig_type_577 arg7);
-extern swig_type_578 _wrap_dist_gather_cdist_21ce5e047d7df6a9(swig_type_579 arg1, swig_type_580 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_581 _wrap_dist_update_cdist_21ce5e047d7df6a9(swig_type_582 arg1, swig_type_583 arg2, swig_type_584 arg3, swig_type_585 arg4);
+extern void _wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_513 arg2);
+extern swig_type_514 _wrap_dist_variable_create_cdist_21ce5e047d7df6a9(swig_type_515 arg1, swig_type_516 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(swig_type_517 arg1);
+extern swig_type_518 _wrap_dist_variable_name_cdist_21ce5e047d7df6a9(swig_type_519 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(swig_type_520 arg1);
+extern swig_type_521 _wrap_dist_variable_component_cdist_21ce5e047d7df6a9(swig_type_522 arg1, swig_intgo arg2, swig_type_523 arg3);
+extern swig_type_524 _wrap_dist_variable_read_cdist_21ce5e047d7df6a9(swig_type_525 arg1, swig_type_526 arg2, swig_voidp arg3);
+extern swig_type_527 _wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(swig_type_528 arg1, swig_type_529 arg2, swig_intgo arg3, swig_type_530 arg4);
+extern swig_type_531 _wrap_dist_replica_read_cdist_21ce5e047d7df6a9(swig_type_532 arg1, swig_type_533 arg2, swig_voidp arg3);
+extern swig_type_534 _wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(swig_type_535 arg1, swig_type_536 arg2, swig_intgo arg3, swig_type_537 arg4, uintptr_t arg5);
+extern swig_type_538 _wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(swig_type_539 arg1, swig_type_540 arg2, swig_type_541 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_542 _wrap_dist_variable_class_cdist_21ce5e047d7df6a9(swig_type_543 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(swig_type_544 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(swig_type_545 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(swig_type_546 arg1);
+extern swig_type_547 _wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(swig_type_548 arg1, swig_intgo arg2);
+extern swig_type_549 _wrap_dist_variable_device_cdist_21ce5e047d7df6a9(swig_type_550 arg1, swig_type_551 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_552 _wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(swig_type_553 arg1, swig_type_554 arg2, swig_voidp arg3);
+extern swig_type_555 _wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(swig_type_556 arg1, swig_type_557 arg2, swig_intgo arg3, swig_type_558 arg4);
+extern swig_type_559 _wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(swig_type_560 arg1, swig_type_561 arg2, swig_intgo arg3, swig_type_562 arg4, uintptr_t arg5);
+extern swig_type_563 _wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(swig_type_564 arg1, swig_type_565 arg2, swig_intgo arg3, swig_type_566 arg4, uintptr_t arg5);
+extern swig_type_567 _wrap_dist_reduce_cdist_21ce5e047d7df6a9(swig_type_568 arg1, swig_intgo arg2, swig_type_569 arg3, swig_type_570 arg4, swig_type_571 arg5, swig_voidp arg6);
+extern swig_type_572 _wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(swig_type_573 arg1, swig_intgo arg2, swig_type_574 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_575 _wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(swig_type_576 arg1, swig_intgo arg2, swig_type_577 arg3, uintptr_t arg4, swig_type_578 arg5, uintptr_t arg6, swig_type_579 arg7);
+extern swig_type_580 _wrap_dist_gather_cdist_21ce5e047d7df6a9(swig_type_581 arg1, swig_type_582 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_583 _wrap_dist_update_cdist_21ce5e047d7df6a9(swig_type_584 arg1, swig_type_585 arg2, swig_type_586 arg3, swig_type_587 arg4);
 extern void _wrap_dist_update_options_ungrouped_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_update_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_update_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_586 _wrap_dist_replica_update_cdist_21ce5e047d7df6a9(swig_type_587 arg1, swig_type_588 arg2, swig_type_589 arg3, swig_type_590 arg4, swig_type_591 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_592 _wrap_dist_local_results_cdist_21ce5e047d7df6a9(swig_type_593 arg1, swig_type_594 arg2, swig_voidp arg3);
-extern swig_type_595 _wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(swig_type_596 arg1, swig_type_597 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_598 _wrap_dist_destination_device_cdist_21ce5e047d7df6a9(swig_type_599 arg1, uintptr_t arg2, swig_type_600 arg3, swig_type_601 arg4);
-extern swig_type_602 _wrap_dist_update_values_cdist_21ce5e047d7df6a9(swig_type_603 arg1, swig_type_604 arg2, swig_type_605 arg3, swig_type_606 arg4, swig_type_607 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_608 _wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(swig_type_609 arg1, swig_type_610 arg2, swig_type_611 arg3, swig_type_612 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_613 _wrap_dist_value_container_cdist_21ce5e047d7df6a9(swig_type_614 arg1);
-extern swig_type_615 _wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(swig_type_616 arg1, swig_intgo arg2, swig_type_617 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_618 _wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(swig_type_619 arg1, swig_intgo arg2, swig_type_620 arg3, uintptr_t arg4, swig_type_621 arg5, swig_type_622 arg6);
-extern swig_type_623 _wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(swig_type_624 arg1, swig_type_625 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_626 _wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(swig_type_627 arg1, swig_type_628 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_629 _wrap_dist_reduce_op_from_aggregation_cdist_21ce5e047d7df6a9(swig_intgo arg1, swig_voidp arg2);
+extern swig_type_588 _wrap_dist_replica_update_cdist_21ce5e047d7df6a9(swig_type_589 arg1, swig_type_590 arg2, swig_type_591 arg3, swig_type_592 arg4, swig_type_593 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_594 _wrap_dist_local_results_cdist_21ce5e047d7df6a9(swig_type_595 arg1, swig_type_596 arg2, swig_voidp arg3);
+extern swig_type_597 _wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(swig_type_598 arg1, swig_type_599 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_600 _wrap_dist_destination_device_cdist_21ce5e047d7df6a9(swig_type_601 arg1, uintptr_t arg2, swig_type_602 arg3, swig_type_603 arg4);
+extern swig_type_604 _wrap_dist_update_values_cdist_21ce5e047d7df6a9(swig_type_605 arg1, swig_type_606 arg2, swig_type_607 arg3, swig_type_608 arg4, swig_type_609 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_610 _wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(swig_type_611 arg1, swig_type_612 arg2, swig_type_613 arg3, swig_type_614 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_615 _wrap_dist_value_container_cdist_21ce5e047d7df6a9(swig_type_616 arg1);
+extern swig_type_617 _wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(swig_type_618 arg1, swig_intgo arg2, swig_type_619 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_620 _wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(swig_type_621 arg1, swig_intgo arg2, swig_type_622 arg3, uintptr_t arg4, swig_type_623 arg5, swig_type_624 arg6);
+extern swig_type_625 _wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(swig_type_626 arg1, swig_type_627 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_628 _wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(swig_type_629 arg1, swig_type_630 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_631 _wrap_dist_reduce_op_from_aggregation_cdist_21ce5e047d7df6a9(swig_intgo arg1, swig_voidp arg2);
 extern void _wrap_dist_cross_device_options_kind_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_num_packs_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_630 arg2);
-extern swig_type_631 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_632 arg2);
-extern swig_type_633 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_632 arg2);
+extern swig_type_633 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_634 arg2);
+extern swig_type_635 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_count_memory_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_cross_device_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_cross_device_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_634 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_635 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_636 _wrap_dist_cross_device_create_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(swig_type_637 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(swig_type_638 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(swig_type_639 arg1);
-extern swig_type_640 _wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(swig_type_641 arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_636 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_637 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_638 _wrap_dist_cross_device_create_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(swig_type_639 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(swig_type_640 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(swig_type_641 arg1);
+extern swig_type_642 _wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(swig_type_643 arg1);
 extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_642 arg2);
-extern swig_type_643 _wrap_dist_dataset_options_global_batch_size_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_644 arg2);
+extern swig_type_645 _wrap_dist_dataset_options_global_batch_size_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shuffle_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_prefetch_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_644 arg2);
-extern swig_type_645 _wrap_dist_dataset_options_seed_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_646 arg2);
+extern swig_type_647 _wrap_dist_dataset_options_seed_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shard_policy_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_num_workers_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
@@ -1651,9 +1655,9 @@ extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_21ce5e0
 extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_dataset_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_646 arg2, swig_type_647 arg3);
-extern swig_type_648 _wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(swig_type_649 arg1, swig_type_650 arg2, swig_type_651 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_652 _wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(swig_type_653 arg1, swig_type_654 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_648 arg2, swig_type_649 arg3);
+extern swig_type_650 _wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(swig_type_651 arg1, swig_type_652 arg2, swig_type_653 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_654 _wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(swig_type_655 arg1, swig_type_656 arg2, uintptr_t arg3, swig_voidp arg4);
 extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
@@ -1662,102 +1666,102 @@ extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_21ce5e047d7d
 extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_input_context_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_input_context_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_655 _wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_656 arg2, swig_voidp arg3);
-extern swig_type_657 _wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(swig_type_658 arg1, swig_type_659 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(swig_type_660 arg1);
-extern swig_type_661 _wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(swig_type_662 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_663 arg2);
-extern swig_type_664 _wrap_dist_position_pass_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_665 arg2);
-extern swig_type_666 _wrap_dist_position_elements_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_667 arg2);
-extern swig_type_668 _wrap_dist_position_examples_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_669 arg2);
-extern swig_type_670 _wrap_dist_position_batches_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern swig_type_657 _wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_658 arg2, swig_voidp arg3);
+extern swig_type_659 _wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(swig_type_660 arg1, swig_type_661 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(swig_type_662 arg1);
+extern swig_type_663 _wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(swig_type_664 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_665 arg2);
+extern swig_type_666 _wrap_dist_position_pass_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_667 arg2);
+extern swig_type_668 _wrap_dist_position_elements_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_669 arg2);
+extern swig_type_670 _wrap_dist_position_examples_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_671 arg2);
+extern swig_type_672 _wrap_dist_position_batches_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_position_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_position_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_671 _wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(swig_type_672 arg1, uintptr_t arg2);
-extern swig_type_673 _wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(swig_type_674 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_675 _wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(swig_type_676 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(swig_type_677 arg1);
-extern swig_type_678 _wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(swig_type_679 arg1, swig_type_680 arg2, swig_type_681 arg3, swig_type_682 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_683 _wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(swig_type_684 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_685 arg5, swig_type_686 arg6);
-extern swig_type_687 _wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(swig_type_688 arg1, swig_voidp arg2);
-extern swig_type_689 _wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(swig_type_690 arg1, swig_type_691 arg2, swig_type_692 arg3, swig_voidp arg4);
-extern swig_type_693 _wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(swig_type_694 arg1, swig_type_695 arg2);
-extern swig_type_696 _wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(swig_type_697 arg1, swig_voidp arg2);
+extern swig_type_673 _wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(swig_type_674 arg1, uintptr_t arg2);
+extern swig_type_675 _wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(swig_type_676 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_677 _wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(swig_type_678 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(swig_type_679 arg1);
+extern swig_type_680 _wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(swig_type_681 arg1, swig_type_682 arg2, swig_type_683 arg3, swig_type_684 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_685 _wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(swig_type_686 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_687 arg5, swig_type_688 arg6);
+extern swig_type_689 _wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(swig_type_690 arg1, swig_voidp arg2);
+extern swig_type_691 _wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(swig_type_692 arg1, swig_type_693 arg2, swig_type_694 arg3, swig_voidp arg4);
+extern swig_type_695 _wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(swig_type_696 arg1, swig_type_697 arg2);
+extern swig_type_698 _wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(swig_type_699 arg1, swig_voidp arg2);
 extern void _wrap_dist_drift_num_copies_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_drift_replica_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_replica_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_drift_expected_replica_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_698 arg2);
-extern swig_type_699 _wrap_dist_drift_element_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_700 arg2);
+extern swig_type_701 _wrap_dist_drift_element_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_drift_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_drift_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_700 _wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(swig_type_701 arg1, swig_type_702 arg2, uintptr_t arg3);
-extern swig_type_703 _wrap_dist_metric_create_cdist_21ce5e047d7df6a9(swig_type_704 arg1, swig_intgo arg2, swig_type_705 arg3, swig_voidp arg4);
-extern swig_type_706 _wrap_dist_metric_update_cdist_21ce5e047d7df6a9(swig_type_707 arg1, swig_type_708 arg2, swig_type_709 arg3, swig_type_710 arg4, swig_type_711 arg5);
-extern swig_type_712 _wrap_dist_metric_result_cdist_21ce5e047d7df6a9(swig_type_713 arg1, swig_type_714 arg2, swig_voidp arg3);
-extern swig_type_715 _wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(swig_type_716 arg1, swig_type_717 arg2);
-extern swig_intgo _wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(swig_type_718 arg1);
-extern swig_type_719 _wrap_dist_metric_name_cdist_21ce5e047d7df6a9(swig_type_720 arg1);
-extern swig_type_721 _wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(swig_type_722 arg1);
-extern void _wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(swig_type_723 arg1);
-extern swig_type_724 _wrap_dist_average_loss_cdist_21ce5e047d7df6a9(swig_type_725 arg1, swig_type_726 arg2, swig_type_727 arg3, swig_type_728 arg4, swig_type_729 arg5);
-extern swig_type_730 _wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(swig_type_731 arg1, swig_type_732 arg2, swig_type_733 arg3);
-extern swig_type_734 _wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(swig_type_735 arg1);
-extern swig_type_736 _wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(swig_type_737 arg1);
-extern swig_type_738 _wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(swig_type_739 arg1);
-extern swig_type_740 _wrap_dist_get_strategy_cdist_21ce5e047d7df6a9(void);
+extern swig_type_702 _wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(swig_type_703 arg1, swig_type_704 arg2, uintptr_t arg3);
+extern swig_type_705 _wrap_dist_metric_create_cdist_21ce5e047d7df6a9(swig_type_706 arg1, swig_intgo arg2, swig_type_707 arg3, swig_voidp arg4);
+extern swig_type_708 _wrap_dist_metric_update_cdist_21ce5e047d7df6a9(swig_type_709 arg1, swig_type_710 arg2, swig_type_711 arg3, swig_type_712 arg4, swig_type_713 arg5);
+extern swig_type_714 _wrap_dist_metric_result_cdist_21ce5e047d7df6a9(swig_type_715 arg1, swig_type_716 arg2, swig_voidp arg3);
+extern swig_type_717 _wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(swig_type_718 arg1, swig_type_719 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(swig_type_720 arg1);
+extern swig_type_721 _wrap_dist_metric_name_cdist_21ce5e047d7df6a9(swig_type_722 arg1);
+extern swig_type_723 _wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(swig_type_724 arg1);
+extern void _wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(swig_type_725 arg1);
+extern swig_type_726 _wrap_dist_average_loss_cdist_21ce5e047d7df6a9(swig_type_727 arg1, swig_type_728 arg2, swig_type_729 arg3, swig_type_730 arg4, swig_type_731 arg5);
+extern swig_type_732 _wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(swig_type_733 arg1, swig_type_734 arg2, swig_type_735 arg3);
+extern swig_type_736 _wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(swig_type_737 arg1);
+extern swig_type_738 _wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(swig_type_739 arg1);
+extern swig_type_740 _wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(swig_type_741 arg1);
+extern swig_type_742 _wrap_dist_get_strategy_cdist_21ce5e047d7df6a9(void);
 extern swig_intgo _wrap_dist_has_strategy_cdist_21ce5e047d7df6a9(void);
 extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_21ce5e047d7df6a9(void);
-extern swig_type_741 _wrap_dist_get_replica_cdist_21ce5e047d7df6a9(void);
-extern swig_type_742 _wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(swig_type_743 arg1, swig_type_744 arg2);
-extern swig_type_745 _wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(swig_type_746 arg1);
+extern swig_type_743 _wrap_dist_get_replica_cdist_21ce5e047d7df6a9(void);
+extern swig_type_744 _wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(swig_type_745 arg1, swig_type_746 arg2);
+extern swig_type_747 _wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(swig_type_748 arg1);
 extern void _wrap_dist_checkpoint_options_position_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_checkpoint_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_747 arg2, swig_type_748 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_749 arg2, swig_type_750 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_751 arg2, swig_type_752 arg3);
-extern swig_type_753 _wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(swig_type_754 arg1, swig_type_755 arg2, swig_type_756 arg3, swig_type_757 arg4, uintptr_t arg5);
-extern swig_type_758 _wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(swig_type_759 arg1, swig_type_760 arg2, swig_type_761 arg3, swig_type_762 arg4, uintptr_t arg5);
-extern swig_type_763 _wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(swig_type_764 arg1, swig_type_765 arg2, swig_voidp arg3);
-extern swig_type_766 _wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(swig_type_767 arg1);
-extern swig_type_768 _wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(swig_type_769 arg1, swig_type_770 arg2);
-extern swig_type_771 _wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(swig_type_772 arg1, swig_type_773 arg2, swig_type_774 arg3);
-extern swig_type_775 _wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(swig_type_776 arg1, swig_type_777 arg2, swig_voidp arg3);
-extern swig_type_778 _wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(swig_type_779 arg1);
-extern swig_type_780 _wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(swig_type_781 arg1, swig_type_782 arg2);
-extern swig_type_783 _wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(swig_type_784 arg1, swig_type_785 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(swig_type_786 arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_749 arg2, swig_type_750 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_751 arg2, swig_type_752 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_753 arg2, swig_type_754 arg3);
+extern swig_type_755 _wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(swig_type_756 arg1, swig_type_757 arg2, swig_type_758 arg3, swig_type_759 arg4, uintptr_t arg5);
+extern swig_type_760 _wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(swig_type_761 arg1, swig_type_762 arg2, swig_type_763 arg3, swig_type_764 arg4, uintptr_t arg5);
+extern swig_type_765 _wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(swig_type_766 arg1, swig_type_767 arg2, swig_voidp arg3);
+extern swig_type_768 _wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(swig_type_769 arg1);
+extern swig_type_770 _wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(swig_type_771 arg1, swig_type_772 arg2);
+extern swig_type_773 _wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(swig_type_774 arg1, swig_type_775 arg2, swig_type_776 arg3);
+extern swig_type_777 _wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(swig_type_778 arg1, swig_type_779 arg2, swig_voidp arg3);
+extern swig_type_780 _wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(swig_type_781 arg1);
+extern swig_type_782 _wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(swig_type_783 arg1, swig_type_784 arg2);
+extern swig_type_785 _wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(swig_type_786 arg1, swig_type_787 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(swig_type_788 arg1);
 extern uintptr_t _wrap_new_dist_topology_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_topology_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_787 _wrap_dist_topology_create_cdist_21ce5e047d7df6a9(swig_type_788 arg1, swig_type_789 arg2, swig_type_790 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(swig_type_791 arg1);
-extern swig_type_792 _wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(swig_type_793 arg1, swig_type_794 arg2, swig_type_795 arg3, swig_type_796 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(swig_type_797 arg1);
-extern swig_type_798 _wrap_dist_topology_from_host_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(swig_type_799 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(swig_type_800 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(swig_type_801 arg1);
-extern swig_type_802 _wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(swig_type_803 arg1);
-extern swig_type_804 _wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(swig_type_805 arg1, swig_type_806 arg2, swig_voidp arg3);
-extern swig_type_807 _wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(swig_type_808 arg1, swig_type_809 arg2, swig_voidp arg3);
-extern swig_type_810 _wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(swig_type_811 arg1, swig_type_812 arg2, swig_voidp arg3);
-extern swig_type_813 _wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(swig_type_814 arg1, swig_type_815 arg2, swig_type_816 arg3, swig_type_817 arg4, swig_type_818 arg5);
-extern swig_type_819 _wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(swig_type_820 arg1, swig_type_821 arg2, swig_type_822 arg3, swig_type_823 arg4, swig_type_824 arg5);
-extern swig_type_825 _wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(swig_type_826 arg1, swig_type_827 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_828 arg5, swig_voidp arg6);
-extern swig_type_829 _wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(swig_type_830 arg1, swig_voidp arg2);
-extern swig_type_831 _wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(swig_type_832 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(swig_type_833 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(swig_type_834 arg1);
-extern swig_type_835 _wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(swig_type_836 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_837 _wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(swig_type_838 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_839 arg4, swig_type_840 arg5, swig_type_841 arg6);
-extern swig_type_842 _wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(swig_type_843 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_844 arg4, swig_type_845 arg5, swig_type_846 arg6);
+extern swig_type_789 _wrap_dist_topology_create_cdist_21ce5e047d7df6a9(swig_type_790 arg1, swig_type_791 arg2, swig_type_792 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(swig_type_793 arg1);
+extern swig_type_794 _wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(swig_type_795 arg1, swig_type_796 arg2, swig_type_797 arg3, swig_type_798 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(swig_type_799 arg1);
+extern swig_type_800 _wrap_dist_topology_from_host_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(swig_type_801 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(swig_type_802 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(swig_type_803 arg1);
+extern swig_type_804 _wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(swig_type_805 arg1);
+extern swig_type_806 _wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(swig_type_807 arg1, swig_type_808 arg2, swig_voidp arg3);
+extern swig_type_809 _wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(swig_type_810 arg1, swig_type_811 arg2, swig_voidp arg3);
+extern swig_type_812 _wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(swig_type_813 arg1, swig_type_814 arg2, swig_voidp arg3);
+extern swig_type_815 _wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(swig_type_816 arg1, swig_type_817 arg2, swig_type_818 arg3, swig_type_819 arg4, swig_type_820 arg5);
+extern swig_type_821 _wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(swig_type_822 arg1, swig_type_823 arg2, swig_type_824 arg3, swig_type_825 arg4, swig_type_826 arg5);
+extern swig_type_827 _wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(swig_type_828 arg1, swig_type_829 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_830 arg5, swig_voidp arg6);
+extern swig_type_831 _wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(swig_type_832 arg1, swig_voidp arg2);
+extern swig_type_833 _wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(swig_type_834 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(swig_type_835 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(swig_type_836 arg1);
+extern swig_type_837 _wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(swig_type_838 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_839 _wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(swig_type_840 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_841 arg4, swig_type_842 arg5, swig_type_843 arg6);
+extern swig_type_844 _wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(swig_type_845 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_846 arg4, swig_type_847 arg5, swig_type_848 arg6);
 extern void _wrap_dist_partition_kind_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
@@ -1770,93 +1774,93 @@ extern void _wrap_dist_partition_spmd_set_cdist_21ce5e047d7df6a9(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_partition_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_847 arg2, swig_type_848 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_849 arg2, swig_type_850 arg3);
-extern swig_type_851 _wrap_dist_partition_check_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_849 arg2, swig_type_850 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_851 arg2, swig_type_852 arg3);
+extern swig_type_853 _wrap_dist_partition_check_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_split_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_852 _wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(swig_type_853 arg1, swig_type_854 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_855 _wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(swig_type_856 arg1, swig_type_857 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(swig_type_858 arg1);
-extern swig_type_859 _wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(swig_type_860 arg1);
-extern swig_type_861 _wrap_dist_value_partition_cdist_21ce5e047d7df6a9(swig_type_862 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_863 arg2);
-extern swig_type_864 _wrap_dist_devices_options_timeout_ns_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_865 arg2);
-extern swig_type_866 _wrap_dist_devices_options_cancel_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern swig_type_854 _wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(swig_type_855 arg1, swig_type_856 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_857 _wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(swig_type_858 arg1, swig_type_859 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(swig_type_860 arg1);
+extern swig_type_861 _wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(swig_type_862 arg1);
+extern swig_type_863 _wrap_dist_value_partition_cdist_21ce5e047d7df6a9(swig_type_864 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_865 arg2);
+extern swig_type_866 _wrap_dist_devices_options_timeout_ns_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_867 arg2);
+extern swig_type_868 _wrap_dist_devices_options_cancel_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_devices_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_867 _wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(swig_type_868 arg1, swig_type_869 arg2, swig_type_870 arg3, swig_type_871 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_21ce5e047d7df6a9(swig_type_872 arg1);
-extern swig_type_873 _wrap_dist_device_axis_cdist_21ce5e047d7df6a9(swig_type_874 arg1, swig_type_875 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_876 _wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(swig_type_877 arg1, swig_type_878 arg2, swig_voidp arg3);
+extern swig_type_869 _wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(swig_type_870 arg1, swig_type_871 arg2, swig_type_872 arg3, swig_type_873 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_21ce5e047d7df6a9(swig_type_874 arg1);
+extern swig_type_875 _wrap_dist_device_axis_cdist_21ce5e047d7df6a9(swig_type_876 arg1, swig_type_877 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_878 _wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(swig_type_879 arg1, swig_type_880 arg2, swig_voidp arg3);
 extern void _wrap_dist_halo_ndim_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_halo_ndim_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_halo_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_halo_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_879 arg2, swig_type_880 arg3);
-extern void _wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_881 arg2, swig_type_882 arg3);
-extern void _wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_883 arg2, swig_type_884 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_885 arg2, swig_type_886 arg3);
-extern swig_type_887 _wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(swig_type_888 arg1, swig_type_889 arg2, uintptr_t arg3, swig_type_890 arg4, uintptr_t arg5);
-extern swig_type_891 _wrap_dist_reshard_cdist_21ce5e047d7df6a9(swig_type_892 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_893 arg4, swig_type_894 arg5, uintptr_t arg6);
-extern swig_type_895 _wrap_dist_reshard_bytes_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_21ce5e047d7df6a9(swig_intgo arg1, swig_type_896 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_21ce5e047d7df6a9(swig_intgo arg1, swig_type_897 arg2);
-extern swig_type_898 _wrap_Text_text_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_899 _wrap_Text_explain_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_900 arg2);
-extern swig_type_901 _wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_902 arg2);
-extern swig_type_903 _wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_904 arg2);
-extern swig_type_905 _wrap_Text_describe_value_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_906 arg2);
-extern swig_type_907 _wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_908 arg2);
-extern swig_type_909 _wrap_Text_write_trace_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_910 arg2);
-extern swig_type_911 _wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_912 arg2, swig_type_913 arg3);
-extern swig_type_914 _wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_915 arg2);
-extern swig_type_916 _wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_917 arg2);
+extern void _wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_881 arg2, swig_type_882 arg3);
+extern void _wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_883 arg2, swig_type_884 arg3);
+extern void _wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_885 arg2, swig_type_886 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_887 arg2, swig_type_888 arg3);
+extern swig_type_889 _wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(swig_type_890 arg1, swig_type_891 arg2, uintptr_t arg3, swig_type_892 arg4, uintptr_t arg5);
+extern swig_type_893 _wrap_dist_reshard_cdist_21ce5e047d7df6a9(swig_type_894 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_895 arg4, swig_type_896 arg5, uintptr_t arg6);
+extern swig_type_897 _wrap_dist_reshard_bytes_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_21ce5e047d7df6a9(swig_intgo arg1, swig_type_898 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_21ce5e047d7df6a9(swig_intgo arg1, swig_type_899 arg2);
+extern swig_type_900 _wrap_Text_text_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern swig_type_901 _wrap_Text_explain_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_902 arg2);
+extern swig_type_903 _wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_904 arg2);
+extern swig_type_905 _wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_906 arg2);
+extern swig_type_907 _wrap_Text_describe_value_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_908 arg2);
+extern swig_type_909 _wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_910 arg2);
+extern swig_type_911 _wrap_Text_write_trace_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_912 arg2);
+extern swig_type_913 _wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_914 arg2, swig_type_915 arg3);
+extern swig_type_916 _wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_917 arg2);
+extern swig_type_918 _wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_919 arg2);
 extern uintptr_t _wrap_new_Text_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_Text_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_918 _wrap_Stragglers_read_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_919 arg2);
-extern swig_type_920 _wrap_Stragglers_size_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_921 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_922 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_923 arg2);
-extern swig_type_924 _wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_925 arg2);
-extern swig_type_926 _wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_927 arg2);
-extern swig_type_928 _wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_929 arg2);
-extern swig_type_930 _wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_931 arg2);
-extern swig_type_932 _wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_933 arg2);
+extern swig_type_920 _wrap_Stragglers_read_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_921 arg2);
+extern swig_type_922 _wrap_Stragglers_size_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_923 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_924 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_925 arg2);
+extern swig_type_926 _wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_927 arg2);
+extern swig_type_928 _wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_929 arg2);
+extern swig_type_930 _wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_931 arg2);
+extern swig_type_932 _wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_933 arg2);
+extern swig_type_934 _wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_935 arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_Stragglers_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_934 _wrap_Numbers_size_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_935 _wrap_Numbers_at_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_936 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_937 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_938 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_939 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_940 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_941 arg2);
-extern swig_type_942 _wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_943 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_944 _wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_945 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_936 _wrap_Numbers_size_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern swig_type_937 _wrap_Numbers_at_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_938 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_939 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_940 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_941 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_942 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_943 arg2);
+extern swig_type_944 _wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_945 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_946 _wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_947 arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_946 _wrap_Numbers_partition_shard_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_947 _wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_948 arg2, swig_intgo arg3, swig_type_949 arg4);
-extern swig_type_950 _wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_951 arg2);
+extern swig_type_948 _wrap_Numbers_partition_shard_cdist_21ce5e047d7df6a9(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_949 _wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_950 arg2, swig_intgo arg3, swig_type_951 arg4);
+extern swig_type_952 _wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_953 arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_Numbers_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_952 _wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(swig_type_953 arg1, swig_type_954 arg2, swig_voidp arg3);
-extern swig_type_955 _wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(swig_type_956 arg1, swig_type_957 arg2, swig_type_958 arg3, swig_type_959 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_21ce5e047d7df6a9(swig_type_960 arg1, swig_type_961 arg2, swig_type_962 arg3);
-extern void _wrap_Destinations_add_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_963 arg2, swig_type_964 arg3, swig_type_965 arg4);
+extern swig_type_954 _wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(swig_type_955 arg1, swig_type_956 arg2, swig_voidp arg3);
+extern swig_type_957 _wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(swig_type_958 arg1, swig_type_959 arg2, swig_type_960 arg3, swig_type_961 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_21ce5e047d7df6a9(swig_type_962 arg1, swig_type_963 arg2, swig_type_964 arg3);
+extern void _wrap_Destinations_add_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_965 arg2, swig_type_966 arg3, swig_type_967 arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_Destinations_cdist_21ce5e047d7df6a9(uintptr_t arg1);
-extern swig_type_966 _wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(swig_type_967 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_968 arg4, swig_type_969 arg5, swig_type_970 arg6, swig_type_971 arg7);
-extern swig_type_972 _wrap_quick_broadcast_cdist_21ce5e047d7df6a9(swig_type_973 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_974 arg4, swig_type_975 arg5, swig_type_976 arg6, swig_type_977 arg7);
-extern swig_type_978 _wrap_run_until_cdist_21ce5e047d7df6a9(swig_type_979 arg1, swig_type_980 arg2, swig_type_981 arg3);
-extern swig_type_982 _wrap_quick_barrier_cdist_21ce5e047d7df6a9(swig_type_983 arg1, swig_type_984 arg2, swig_type_985 arg3);
+extern swig_type_968 _wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(swig_type_969 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_970 arg4, swig_type_971 arg5, swig_type_972 arg6, swig_type_973 arg7);
+extern swig_type_974 _wrap_quick_broadcast_cdist_21ce5e047d7df6a9(swig_type_975 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_976 arg4, swig_type_977 arg5, swig_type_978 arg6, swig_type_979 arg7);
+extern swig_type_980 _wrap_run_until_cdist_21ce5e047d7df6a9(swig_type_981 arg1, swig_type_982 arg2, swig_type_983 arg3);
+extern swig_type_984 _wrap_quick_barrier_cdist_21ce5e047d7df6a9(swig_type_985 arg1, swig_type_986 arg2, swig_type_987 arg3);
 #undef intgo
 */
 import "C"
@@ -5626,6 +5630,19 @@ func (arg1 SwigcptrDist_strategy_options) GetReserved3() (_swig_ret int) {
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
 	C._wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0))
@@ -5645,7 +5662,7 @@ func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -5655,7 +5672,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), C.swig_type_251(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -5669,7 +5686,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), C.swig_type_252(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_2)), C.swig_type_254(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -5685,7 +5702,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_253(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -5727,6 +5744,8 @@ type Dist_strategy_options interface {
 	GetNumerics() (_swig_ret int)
 	SetReserved3(arg2 int)
 	GetReserved3() (_swig_ret int)
+	SetStaging_bytes(arg2 int64)
+	GetStaging_bytes() (_swig_ret int64)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)
@@ -5752,7 +5771,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(C.swig_type_256(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(C.swig_type_258(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5766,7 +5785,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(C.swig_type_258(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(C.swig_type_260(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5780,7 +5799,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(C.swig_type_259(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(C.swig_type_261(_swig_i_0)))
 	return swig_r
 }
 
@@ -5788,7 +5807,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(C.swig_type_261(_swig_i_0), C.swig_type_262(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5802,7 +5821,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(C.swig_type_263(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(C.swig_type_265(_swig_i_0)))
 	return swig_r
 }
 
@@ -5811,7 +5830,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(C.swig_type_265(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(C.swig_type_267(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -5832,7 +5851,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(C.swig_type_267(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(C.swig_type_269(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -5853,7 +5872,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(*(*C.swig_type_269)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)), C.swig_type_271(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(*(*C.swig_type_271)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -6124,7 +6143,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(C.swig_type_273(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(C.swig_type_275(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6139,7 +6158,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(C.swig_type_275(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(C.swig_type_277(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6162,7 +6181,7 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
@@ -6201,7 +6220,7 @@ func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret i
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
@@ -6240,7 +6259,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_21ce5e047d7df6a9(C.swig_type_281(_swig_i_0), C.swig_type_282(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_21ce5e047d7df6a9(C.swig_type_283(_swig_i_0), C.swig_type_284(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6259,7 +6278,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_21ce5e047d7df6a9(C.swig_type_284(_swig_i_0), C.swig_type_285(_swig_i_1), C.swig_type_286(_swig_i_2), C.swig_type_287(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_21ce5e047d7df6a9(C.swig_type_286(_swig_i_0), C.swig_type_287(_swig_i_1), C.swig_type_288(_swig_i_2), C.swig_type_289(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6273,21 +6292,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_21ce5e047d7df6a9(C.swig_type_288(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_21ce5e047d7df6a9(C.swig_type_290(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(C.swig_type_289(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(C.swig_type_291(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(C.swig_type_291(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(C.swig_type_293(_swig_i_0)))
 	return swig_r
 }
 
@@ -6298,7 +6317,7 @@ func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(C.swig_type_293(_swig_i_0), C.swig_type_294(_swig_i_1), C.swig_type_295(_swig_i_2), C.swig_type_296(_swig_i_3), C.swig_type_297(_swig_i_4))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(C.swig_type_295(_swig_i_0), C.swig_type_296(_swig_i_1), C.swig_type_297(_swig_i_2), C.swig_type_298(_swig_i_3), C.swig_type_299(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6316,7 +6335,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_op
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_merge_call_cdist_21ce5e047d7df6a9(C.swig_type_299(_swig_i_0), C.swig_type_300(_swig_i_1), C.swig_type_301(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_merge_call_cdist_21ce5e047d7df6a9(C.swig_type_301(_swig_i_0), C.swig_type_302(_swig_i_1), C.swig_type_303(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6332,7 +6351,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(C.swig_type_303(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(C.swig_type_305(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6347,7 +6366,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(C.swig_type_305(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(C.swig_type_307(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6361,7 +6380,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(C.swig_type_307(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(C.swig_type_309(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6375,7 +6394,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(C.swig_type_309(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(C.swig_type_311(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6405,7 +6424,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(C.swig_type_312(_swig_i_0), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(C.swig_type_314(_swig_i_0), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6422,13 +6441,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(C.swig_type_314(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(C.swig_type_316(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(C.swig_type_315(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(C.swig_type_317(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -6456,7 +6475,7 @@ func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6475,7 +6494,7 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_318(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_320(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
@@ -6488,7 +6507,7 @@ func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_320(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_322(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
@@ -6501,7 +6520,7 @@ func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_322(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
@@ -6540,7 +6559,7 @@ func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -6566,7 +6585,7 @@ func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
@@ -6579,7 +6598,7 @@ func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
@@ -6604,7 +6623,7 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)), C.swig_type_331(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6613,14 +6632,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_332(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_1)), C.swig_type_334(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), C.swig_type_336(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6678,7 +6697,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(C.swig_type_337(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_3)), C.swig_type_340(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(C.swig_type_339(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)), C.swig_type_342(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6704,7 +6723,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(C.swig_type_342(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_4)), C.swig_type_345(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(C.swig_type_344(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_4)), C.swig_type_347(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6729,7 +6748,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(C.swig_type_347(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_3)), C.swig_type_350(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(C.swig_type_349(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_3)), C.swig_type_352(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6753,7 +6772,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_21ce5e047d7df6a9(C.swig_type_352(_swig_i_0), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), C.swig_type_355(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_21ce5e047d7df6a9(C.swig_type_354(_swig_i_0), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_2)), C.swig_type_357(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6778,7 +6797,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(C.swig_type_357(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_3)), C.swig_type_360(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(C.swig_type_359(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_3)), C.swig_type_362(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6803,7 +6822,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_21ce5e047d7df6a9(C.swig_type_362(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_3)), C.swig_type_365(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_21ce5e047d7df6a9(C.swig_type_364(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_3)), C.swig_type_367(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6828,7 +6847,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(C.swig_type_367(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_3)), C.swig_type_370(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(C.swig_type_369(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_3)), C.swig_type_372(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6852,7 +6871,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(C.swig_type_372(_swig_i_0), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_2)), C.swig_type_375(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(C.swig_type_374(_swig_i_0), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_2)), C.swig_type_377(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6878,7 +6897,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_21ce5e047d7df6a9(C.swig_type_377(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_4)), C.swig_type_380(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_21ce5e047d7df6a9(C.swig_type_379(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_4)), C.swig_type_382(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6904,7 +6923,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_21ce5e047d7df6a9(C.swig_type_382(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_4)), C.swig_type_385(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_21ce5e047d7df6a9(C.swig_type_384(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_4)), C.swig_type_387(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6925,7 +6944,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_21ce5e047d7df6a9(C.swig_type_387(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_21ce5e047d7df6a9(C.swig_type_389(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6943,7 +6962,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(C.swig_type_389(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_390(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(C.swig_type_391(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_392(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6960,7 +6979,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(C.swig_type_392(_swig_i_0), C.swig_type_393(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(C.swig_type_394(_swig_i_0), C.swig_type_395(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6977,7 +6996,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_21ce5e047d7df6a9(C.swig_type_395(_swig_i_0), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_1)), C.swig_type_397(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_21ce5e047d7df6a9(C.swig_type_397(_swig_i_0), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_1)), C.swig_type_399(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6994,7 +7013,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(C.swig_type_399(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(C.swig_type_401(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7008,7 +7027,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_21ce5e047d7df6a9(C.swig_type_400(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_21ce5e047d7df6a9(C.swig_type_402(_swig_i_0)))
 	return swig_r
 }
 
@@ -7016,7 +7035,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_21ce5e047d7df6a9(C.swig_type_401(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_21ce5e047d7df6a9(C.swig_type_403(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -7045,7 +7064,7 @@ func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_402(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_404(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -7058,7 +7077,7 @@ func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_404(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_406(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
@@ -7198,7 +7217,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.swig_type_408(_swig_i_2), C.swig_type_409(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_1)), C.swig_type_410(_swig_i_2), C.swig_type_411(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7207,7 +7226,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_410(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_412(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Want_norm() {
@@ -7248,7 +7267,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(C.swig_type_412(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_3)), C.swig_type_415(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(C.swig_type_414(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_3)), C.swig_type_417(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7270,7 +7289,7 @@ func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 [
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_1)), C.swig_type_418(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), C.swig_type_420(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7288,7 +7307,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_21ce5e047d7df6a9(C.swig_type_420(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_21ce5e047d7df6a9(C.swig_type_422(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7303,7 +7322,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_21ce5e047d7df6a9(C.swig_type_422(_swig_i_0), C.swig_type_423(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_21ce5e047d7df6a9(C.swig_type_424(_swig_i_0), C.swig_type_425(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7320,7 +7339,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(*(*C.swig_type_425)(unsafe.Pointer(&_swig_i_0)), C.swig_type_426(_swig_i_1), C.swig_type_427(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(*(*C.swig_type_427)(unsafe.Pointer(&_swig_i_0)), C.swig_type_428(_swig_i_1), C.swig_type_429(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7337,7 +7356,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(C.swig_type_429(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(C.swig_type_431(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7350,13 +7369,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(C.swig_type_430(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(C.swig_type_432(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_21ce5e047d7df6a9(C.swig_type_432(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_21ce5e047d7df6a9(C.swig_type_434(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7371,7 +7390,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_21ce5e047d7df6a9(C.swig_type_434(_swig_i_0), C.swig_type_435(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_21ce5e047d7df6a9(C.swig_type_436(_swig_i_0), C.swig_type_437(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7387,7 +7406,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(C.swig_type_437(_swig_i_0), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(C.swig_type_439(_swig_i_0), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7407,7 +7426,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(C.swig_type_440(_swig_i_0), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_1)), C.swig_type_442(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(C.swig_type_442(_swig_i_0), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_1)), C.swig_type_444(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7427,7 +7446,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(C.swig_type_444(_swig_i_0), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_1)), C.swig_type_446(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(C.swig_type_446(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), C.swig_type_448(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7447,7 +7466,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(C.swig_type_448(_swig_i_0), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_1)), C.swig_type_450(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(C.swig_type_450(_swig_i_0), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), C.swig_type_452(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7467,7 +7486,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(C.swig_type_452(_swig_i_0), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_1)), C.swig_type_454(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(C.swig_type_454(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), C.swig_type_456(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7487,7 +7506,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(C.swig_type_456(_swig_i_0), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_1)), C.swig_type_458(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7511,7 +7530,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(C.swig_type_460(_swig_i_0), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_2)), C.swig_type_463(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(C.swig_type_462(_swig_i_0), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_2)), C.swig_type_465(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -7532,7 +7551,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(C.swig_type_465(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(C.swig_type_467(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7547,7 +7566,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(C.swig_type_467(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(C.swig_type_469(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7563,7 +7582,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(C.swig_type_469(_swig_i_0), C.swig_type_470(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(C.swig_type_471(_swig_i_0), C.swig_type_472(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7577,26 +7596,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_21ce5e047d7df6a9(C.swig_type_472(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_21ce5e047d7df6a9(C.swig_type_474(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_21ce5e047d7df6a9(C.swig_type_473(_swig_i_0))
+	C._wrap_dist_value_release_cdist_21ce5e047d7df6a9(C.swig_type_475(_swig_i_0))
 }
 
 func Dist_value_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_cdist_21ce5e047d7df6a9(C.swig_type_474(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_21ce5e047d7df6a9(C.swig_type_476(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_21ce5e047d7df6a9(C.swig_type_476(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_21ce5e047d7df6a9(C.swig_type_478(_swig_i_0)))
 	return swig_r
 }
 
@@ -7604,7 +7623,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_21ce5e047d7df6a9(C.swig_type_478(_swig_i_0), C.swig_type_479(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_21ce5e047d7df6a9(C.swig_type_480(_swig_i_0), C.swig_type_481(_swig_i_1)))
 	return swig_r
 }
 
@@ -7612,7 +7631,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_21ce5e047d7df6a9(C.swig_type_481(_swig_i_0), C.swig_type_482(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_21ce5e047d7df6a9(C.swig_type_483(_swig_i_0), C.swig_type_484(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7623,7 +7642,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_21ce5e047d7df6a9(C.swig_type_484(_swig_i_0), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_21ce5e047d7df6a9(C.swig_type_486(_swig_i_0), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7634,7 +7653,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(C.swig_type_487(_swig_i_0), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(C.swig_type_489(_swig_i_0), *(*C.swig_type_490)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7651,7 +7670,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_21ce5e047d7df6a9(C.swig_type_490(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_21ce5e047d7df6a9(C.swig_type_492(_swig_i_0)))
 	return swig_r
 }
 
@@ -7660,7 +7679,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(C.swig_type_492(_swig_i_0), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(C.swig_type_494(_swig_i_0), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7679,7 +7698,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(C.swig_type_495(_swig_i_0), C.swig_type_496(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(C.swig_type_497(_swig_i_0), C.swig_type_498(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7697,7 +7716,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(C.swig_type_498(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_2)), C.swig_type_500(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(C.swig_type_500(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_2)), C.swig_type_502(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7714,7 +7733,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_21ce5e047d7df6a9(C.swig_type_502(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_21ce5e047d7df6a9(C.swig_type_504(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7724,7 +7743,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_21ce5e047d7df6a9(C.swig_type_504(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_21ce5e047d7df6a9(C.swig_type_506(_swig_i_0)))
 	return swig_r
 }
 
@@ -7733,7 +7752,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(C.swig_type_506(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(C.swig_type_508(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7748,7 +7767,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(C.swig_type_508(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(C.swig_type_510(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7784,7 +7803,7 @@ func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_509)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_511)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7853,7 +7872,7 @@ func DeleteDist_variable_options(arg1 Dist_variable_options) {
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_511(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_513(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -7878,7 +7897,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_21ce5e047d7df6a9(C.swig_type_513(_swig_i_0), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_21ce5e047d7df6a9(C.swig_type_515(_swig_i_0), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7894,13 +7913,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(C.swig_type_515(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(C.swig_type_517(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_21ce5e047d7df6a9(C.swig_type_517(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_21ce5e047d7df6a9(C.swig_type_519(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7910,7 +7929,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(C.swig_type_518(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(C.swig_type_520(_swig_i_0)))
 	return swig_r
 }
 
@@ -7919,7 +7938,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_21ce5e047d7df6a9(C.swig_type_520(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_521)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_21ce5e047d7df6a9(C.swig_type_522(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7938,7 +7957,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_21ce5e047d7df6a9(C.swig_type_523(_swig_i_0), C.swig_type_524(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_21ce5e047d7df6a9(C.swig_type_525(_swig_i_0), C.swig_type_526(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7955,7 +7974,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(C.swig_type_526(_swig_i_0), C.swig_type_527(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_528(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(C.swig_type_528(_swig_i_0), C.swig_type_529(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_530(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7971,7 +7990,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_21ce5e047d7df6a9(C.swig_type_530(_swig_i_0), C.swig_type_531(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_21ce5e047d7df6a9(C.swig_type_532(_swig_i_0), C.swig_type_533(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7989,7 +8008,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(C.swig_type_533(_swig_i_0), C.swig_type_534(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(C.swig_type_535(_swig_i_0), C.swig_type_536(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8010,7 +8029,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(C.swig_type_537(_swig_i_0), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_539)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(C.swig_type_539(_swig_i_0), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8030,7 +8049,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_21ce5e047d7df6a9(C.swig_type_541(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_21ce5e047d7df6a9(C.swig_type_543(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8040,21 +8059,21 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(C.swig_type_542(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(C.swig_type_544(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(C.swig_type_543(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(C.swig_type_545(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(C.swig_type_544(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(C.swig_type_546(_swig_i_0)))
 	return swig_r
 }
 
@@ -8062,7 +8081,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(C.swig_type_546(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(C.swig_type_548(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8075,7 +8094,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_21ce5e047d7df6a9(C.swig_type_548(_swig_i_0), C.swig_type_549(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_21ce5e047d7df6a9(C.swig_type_550(_swig_i_0), C.swig_type_551(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -8096,7 +8115,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(C.swig_type_551(_swig_i_0), C.swig_type_552(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(C.swig_type_553(_swig_i_0), C.swig_type_554(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8113,7 +8132,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_556(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(C.swig_type_556(_swig_i_0), C.swig_type_557(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_558(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8131,7 +8150,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(C.swig_type_558(_swig_i_0), C.swig_type_559(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_560(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_562(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8149,7 +8168,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(C.swig_type_562(_swig_i_0), C.swig_type_563(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_564(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(C.swig_type_564(_swig_i_0), C.swig_type_565(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_566(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8168,7 +8187,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_21ce5e047d7df6a9(C.swig_type_566(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_567(_swig_i_2), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_3)), C.swig_type_569(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_21ce5e047d7df6a9(C.swig_type_568(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_569(_swig_i_2), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_3)), C.swig_type_571(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8190,7 +8209,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(C.swig_type_571(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_572(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(C.swig_type_573(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_574(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8210,7 +8229,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(C.swig_type_574(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_575)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_576(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(C.swig_type_576(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_578(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8233,7 +8252,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_21ce5e047d7df6a9(C.swig_type_579(_swig_i_0), C.swig_type_580(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_21ce5e047d7df6a9(C.swig_type_581(_swig_i_0), C.swig_type_582(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8250,7 +8269,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret erro
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_update_cdist_21ce5e047d7df6a9(C.swig_type_582(_swig_i_0), C.swig_type_583(_swig_i_1), C.swig_type_584(_swig_i_2), C.swig_type_585(_swig_i_3))
+	swig_r_p := C._wrap_dist_update_cdist_21ce5e047d7df6a9(C.swig_type_584(_swig_i_0), C.swig_type_585(_swig_i_1), C.swig_type_586(_swig_i_2), C.swig_type_587(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8310,7 +8329,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_21ce5e047d7df6a9(C.swig_type_587(_swig_i_0), C.swig_type_588(_swig_i_1), C.swig_type_589(_swig_i_2), C.swig_type_590(_swig_i_3), C.swig_type_591(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_21ce5e047d7df6a9(C.swig_type_589(_swig_i_0), C.swig_type_590(_swig_i_1), C.swig_type_591(_swig_i_2), C.swig_type_592(_swig_i_3), C.swig_type_593(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8326,7 +8345,7 @@ func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_local_results_cdist_21ce5e047d7df6a9(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_local_results_cdist_21ce5e047d7df6a9(C.swig_type_595(_swig_i_0), C.swig_type_596(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8343,7 +8362,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(C.swig_type_596(_swig_i_0), C.swig_type_597(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(C.swig_type_598(_swig_i_0), C.swig_type_599(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8360,7 +8379,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_21ce5e047d7df6a9(C.swig_type_599(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_600)(unsafe.Pointer(&_swig_i_2)), C.swig_type_601(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_21ce5e047d7df6a9(C.swig_type_601(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_602)(unsafe.Pointer(&_swig_i_2)), C.swig_type_603(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8383,7 +8402,7 @@ func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_values_cdist_21ce5e047d7df6a9(C.swig_type_603(_swig_i_0), C.swig_type_604(_swig_i_1), C.swig_type_605(_swig_i_2), C.swig_type_606(_swig_i_3), C.swig_type_607(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_values_cdist_21ce5e047d7df6a9(C.swig_type_605(_swig_i_0), C.swig_type_606(_swig_i_1), C.swig_type_607(_swig_i_2), C.swig_type_608(_swig_i_3), C.swig_type_609(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8402,7 +8421,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(C.swig_type_609(_swig_i_0), C.swig_type_610(_swig_i_1), C.swig_type_611(_swig_i_2), C.swig_type_612(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(C.swig_type_611(_swig_i_0), C.swig_type_612(_swig_i_1), C.swig_type_613(_swig_i_2), C.swig_type_614(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8416,7 +8435,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_21ce5e047d7df6a9(C.swig_type_614(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_21ce5e047d7df6a9(C.swig_type_616(_swig_i_0)))
 	return swig_r
 }
 
@@ -8427,7 +8446,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(C.swig_type_616(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_617(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(C.swig_type_618(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_619(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8446,7 +8465,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(C.swig_type_619(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_620)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_621(_swig_i_4), *(*C.swig_type_622)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(C.swig_type_621(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_622)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_623(_swig_i_4), *(*C.swig_type_624)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8469,7 +8488,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(C.swig_type_624(_swig_i_0), C.swig_type_625(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(C.swig_type_626(_swig_i_0), C.swig_type_627(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8486,7 +8505,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(C.swig_type_627(_swig_i_0), C.swig_type_628(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(C.swig_type_629(_swig_i_0), C.swig_type_630(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8550,7 +8569,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_630)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_632)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8569,7 +8588,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_632(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_634(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
@@ -8598,7 +8617,7 @@ func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_634(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_636(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -8606,7 +8625,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_635(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_637(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -8642,27 +8661,27 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(C.swig_type_637(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(C.swig_type_639(_swig_i_0))
 }
 
 func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(C.swig_type_638(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(C.swig_type_640(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(C.swig_type_639(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(C.swig_type_641(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(C.swig_type_641(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(C.swig_type_643(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8694,7 +8713,7 @@ func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_642(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_644(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
@@ -8733,7 +8752,7 @@ func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_644(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_646(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
@@ -8888,7 +8907,7 @@ func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_646)(unsafe.Pointer(&_swig_i_1)), C.swig_type_647(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_648)(unsafe.Pointer(&_swig_i_1)), C.swig_type_649(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8937,7 +8956,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(C.swig_type_649(_swig_i_0), *(*C.swig_type_650)(unsafe.Pointer(&_swig_i_1)), C.swig_type_651(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(C.swig_type_651(_swig_i_0), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_1)), C.swig_type_653(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8957,7 +8976,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(C.swig_type_653(_swig_i_0), C.swig_type_654(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(C.swig_type_655(_swig_i_0), C.swig_type_656(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9043,7 +9062,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_656(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_658(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9060,7 +9079,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(C.swig_type_658(_swig_i_0), C.swig_type_659(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(C.swig_type_660(_swig_i_0), C.swig_type_661(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9073,14 +9092,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(C.swig_type_660(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(C.swig_type_662(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(C.swig_type_662(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(C.swig_type_664(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9103,7 +9122,7 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_663(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_665(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
@@ -9116,7 +9135,7 @@ func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_665(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_667(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
@@ -9129,7 +9148,7 @@ func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_667(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_669(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
@@ -9142,7 +9161,7 @@ func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_669(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_671(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
@@ -9180,7 +9199,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(C.swig_type_672(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(C.swig_type_674(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9196,7 +9215,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(C.swig_type_674(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(C.swig_type_676(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9211,7 +9230,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(C.swig_type_676(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(C.swig_type_678(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9224,7 +9243,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(C.swig_type_677(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(C.swig_type_679(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -9238,7 +9257,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(C.swig_type_679(_swig_i_0), *(*C.swig_type_680)(unsafe.Pointer(&_swig_i_1)), C.swig_type_681(_swig_i_2), C.swig_type_682(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(C.swig_type_681(_swig_i_0), *(*C.swig_type_682)(unsafe.Pointer(&_swig_i_1)), C.swig_type_683(_swig_i_2), C.swig_type_684(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9260,7 +9279,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(C.swig_type_684(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_685)(unsafe.Pointer(&_swig_i_4)), C.swig_type_686(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(C.swig_type_686(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_687)(unsafe.Pointer(&_swig_i_4)), C.swig_type_688(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -9278,7 +9297,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(C.swig_type_688(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(C.swig_type_690(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9295,7 +9314,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(C.swig_type_690(_swig_i_0), C.swig_type_691(_swig_i_1), C.swig_type_692(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(C.swig_type_692(_swig_i_0), C.swig_type_693(_swig_i_1), C.swig_type_694(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9310,7 +9329,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(C.swig_type_694(_swig_i_0), C.swig_type_695(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(C.swig_type_696(_swig_i_0), C.swig_type_697(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9325,7 +9344,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(C.swig_type_697(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(C.swig_type_699(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9387,7 +9406,7 @@ func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_698(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_700(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
@@ -9426,7 +9445,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(C.swig_type_701(_swig_i_0), C.swig_type_702(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(C.swig_type_703(_swig_i_0), C.swig_type_704(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9443,7 +9462,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_21ce5e047d7df6a9(C.swig_type_704(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_705)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_21ce5e047d7df6a9(C.swig_type_706(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_707)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9464,7 +9483,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_21ce5e047d7df6a9(C.swig_type_707(_swig_i_0), C.swig_type_708(_swig_i_1), *(*C.swig_type_709)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_710)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_711)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_21ce5e047d7df6a9(C.swig_type_709(_swig_i_0), C.swig_type_710(_swig_i_1), *(*C.swig_type_711)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_712)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_713)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9489,7 +9508,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_21ce5e047d7df6a9(C.swig_type_713(_swig_i_0), C.swig_type_714(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_21ce5e047d7df6a9(C.swig_type_715(_swig_i_0), C.swig_type_716(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9504,7 +9523,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(C.swig_type_716(_swig_i_0), C.swig_type_717(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(C.swig_type_718(_swig_i_0), C.swig_type_719(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9518,14 +9537,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(C.swig_type_718(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(C.swig_type_720(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_21ce5e047d7df6a9(C.swig_type_720(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_21ce5e047d7df6a9(C.swig_type_722(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9535,13 +9554,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(C.swig_type_722(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(C.swig_type_724(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(C.swig_type_723(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(C.swig_type_725(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -9551,7 +9570,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_21ce5e047d7df6a9(C.swig_type_725(_swig_i_0), *(*C.swig_type_726)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_727)(unsafe.Pointer(&_swig_i_2)), C.swig_type_728(_swig_i_3), *(*C.swig_type_729)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_21ce5e047d7df6a9(C.swig_type_727(_swig_i_0), *(*C.swig_type_728)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_729)(unsafe.Pointer(&_swig_i_2)), C.swig_type_730(_swig_i_3), *(*C.swig_type_731)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9576,7 +9595,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(C.swig_type_731(_swig_i_0), *(*C.swig_type_732)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(C.swig_type_733(_swig_i_0), *(*C.swig_type_734)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_735)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9596,7 +9615,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(C.swig_type_735(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(C.swig_type_737(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9610,7 +9629,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(C.swig_type_737(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(C.swig_type_739(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9624,7 +9643,7 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(C.swig_type_739(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(C.swig_type_741(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9663,7 +9682,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(C.swig_type_743(_swig_i_0), C.swig_type_744(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(C.swig_type_745(_swig_i_0), C.swig_type_746(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9677,7 +9696,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(C.swig_type_746(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(C.swig_type_748(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9728,7 +9747,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_747)(unsafe.Pointer(&_swig_i_1)), C.swig_type_748(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_749)(unsafe.Pointer(&_swig_i_1)), C.swig_type_750(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9741,7 +9760,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_749)(unsafe.Pointer(&_swig_i_1)), C.swig_type_750(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_751)(unsafe.Pointer(&_swig_i_1)), C.swig_type_752(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9754,7 +9773,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_751)(unsafe.Pointer(&_swig_i_1)), C.swig_type_752(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_753)(unsafe.Pointer(&_swig_i_1)), C.swig_type_754(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9777,7 +9796,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(C.swig_type_754(_swig_i_0), *(*C.swig_type_755)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_756)(unsafe.Pointer(&_swig_i_2)), C.swig_type_757(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(C.swig_type_756(_swig_i_0), *(*C.swig_type_757)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_758)(unsafe.Pointer(&_swig_i_2)), C.swig_type_759(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9801,7 +9820,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(C.swig_type_759(_swig_i_0), *(*C.swig_type_760)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_761)(unsafe.Pointer(&_swig_i_2)), C.swig_type_762(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(C.swig_type_761(_swig_i_0), *(*C.swig_type_762)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_763)(unsafe.Pointer(&_swig_i_2)), C.swig_type_764(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9823,7 +9842,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(C.swig_type_764(_swig_i_0), *(*C.swig_type_765)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(C.swig_type_766(_swig_i_0), *(*C.swig_type_767)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9840,7 +9859,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(C.swig_type_767(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(C.swig_type_769(_swig_i_0)))
 	return swig_r
 }
 
@@ -9848,7 +9867,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(C.swig_type_769(_swig_i_0), C.swig_type_770(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(C.swig_type_771(_swig_i_0), C.swig_type_772(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9860,7 +9879,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(C.swig_type_772(_swig_i_0), *(*C.swig_type_773)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_774)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(C.swig_type_774(_swig_i_0), *(*C.swig_type_775)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_776)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9882,7 +9901,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(C.swig_type_776(_swig_i_0), *(*C.swig_type_777)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(C.swig_type_778(_swig_i_0), *(*C.swig_type_779)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9899,7 +9918,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(C.swig_type_779(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(C.swig_type_781(_swig_i_0)))
 	return swig_r
 }
 
@@ -9907,7 +9926,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(C.swig_type_781(_swig_i_0), C.swig_type_782(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(C.swig_type_783(_swig_i_0), C.swig_type_784(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9918,7 +9937,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(C.swig_type_784(_swig_i_0), *(*C.swig_type_785)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(C.swig_type_786(_swig_i_0), *(*C.swig_type_787)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9930,7 +9949,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(C.swig_type_786(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(C.swig_type_788(_swig_i_0))
 }
 
 type SwigcptrDist_topology_options uintptr
@@ -9967,7 +9986,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_21ce5e047d7df6a9(*(*C.swig_type_788)(unsafe.Pointer(&_swig_i_0)), C.swig_type_789(_swig_i_1), *(*C.swig_type_790)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_21ce5e047d7df6a9(*(*C.swig_type_790)(unsafe.Pointer(&_swig_i_0)), C.swig_type_791(_swig_i_1), *(*C.swig_type_792)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9986,7 +10005,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(C.swig_type_791(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(C.swig_type_793(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -9998,7 +10017,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(C.swig_type_793(_swig_i_0), *(*C.swig_type_794)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_795)(unsafe.Pointer(&_swig_i_2)), C.swig_type_796(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(C.swig_type_795(_swig_i_0), *(*C.swig_type_796)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_797)(unsafe.Pointer(&_swig_i_2)), C.swig_type_798(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10017,7 +10036,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(C.swig_type_797(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(C.swig_type_799(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -10038,28 +10057,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(C.swig_type_799(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(C.swig_type_801(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(C.swig_type_800(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(C.swig_type_802(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(C.swig_type_801(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(C.swig_type_803(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(C.swig_type_803(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(C.swig_type_805(_swig_i_0)))
 	return swig_r
 }
 
@@ -10068,7 +10087,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(C.swig_type_805(_swig_i_0), *(*C.swig_type_806)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(C.swig_type_807(_swig_i_0), *(*C.swig_type_808)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10087,7 +10106,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(C.swig_type_808(_swig_i_0), *(*C.swig_type_809)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(C.swig_type_810(_swig_i_0), *(*C.swig_type_811)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10106,7 +10125,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(C.swig_type_813(_swig_i_0), *(*C.swig_type_814)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10127,7 +10146,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(C.swig_type_814(_swig_i_0), *(*C.swig_type_815)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_816)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_817)(unsafe.Pointer(&_swig_i_3)), C.swig_type_818(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(C.swig_type_816(_swig_i_0), *(*C.swig_type_817)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_818)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_819)(unsafe.Pointer(&_swig_i_3)), C.swig_type_820(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10154,7 +10173,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(C.swig_type_820(_swig_i_0), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_822)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_3)), C.swig_type_824(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(C.swig_type_822(_swig_i_0), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_824)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_825)(unsafe.Pointer(&_swig_i_3)), C.swig_type_826(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10182,7 +10201,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(C.swig_type_826(_swig_i_0), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_828(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(C.swig_type_828(_swig_i_0), *(*C.swig_type_829)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_830(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10200,7 +10219,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(C.swig_type_830(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(C.swig_type_832(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10214,21 +10233,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(C.swig_type_832(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(C.swig_type_834(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(C.swig_type_833(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(C.swig_type_835(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(C.swig_type_834(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(C.swig_type_836(_swig_i_0)))
 	return swig_r
 }
 
@@ -10238,7 +10257,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(C.swig_type_836(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(C.swig_type_838(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10257,7 +10276,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(C.swig_type_838(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_839)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_840)(unsafe.Pointer(&_swig_i_4)), C.swig_type_841(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(C.swig_type_840(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_841)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_842)(unsafe.Pointer(&_swig_i_4)), C.swig_type_843(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10282,7 +10301,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(C.swig_type_843(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_844)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_845)(unsafe.Pointer(&_swig_i_4)), C.swig_type_846(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(C.swig_type_845(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_846)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_847)(unsafe.Pointer(&_swig_i_4)), C.swig_type_848(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10388,7 +10407,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_847)(unsafe.Pointer(&_swig_i_1)), C.swig_type_848(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_849)(unsafe.Pointer(&_swig_i_1)), C.swig_type_850(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10398,7 +10417,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_849)(unsafe.Pointer(&_swig_i_1)), C.swig_type_850(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_851)(unsafe.Pointer(&_swig_i_1)), C.swig_type_852(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10481,7 +10500,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(C.swig_type_853(_swig_i_0), C.swig_type_854(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(C.swig_type_855(_swig_i_0), C.swig_type_856(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10497,7 +10516,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(C.swig_type_856(_swig_i_0), C.swig_type_857(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(C.swig_type_858(_swig_i_0), C.swig_type_859(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10511,14 +10530,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(C.swig_type_858(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(C.swig_type_860(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(C.swig_type_860(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(C.swig_type_862(_swig_i_0)))
 	return swig_r
 }
 
@@ -10526,7 +10545,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_21ce5e047d7df6a9(C.swig_type_862(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_21ce5e047d7df6a9(C.swig_type_864(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10549,7 +10568,7 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_863(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_865(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
@@ -10562,7 +10581,7 @@ func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_865(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_867(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
@@ -10607,7 +10626,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(C.swig_type_868(_swig_i_0), C.swig_type_869(_swig_i_1), C.swig_type_870(_swig_i_2), C.swig_type_871(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(C.swig_type_870(_swig_i_0), C.swig_type_871(_swig_i_1), C.swig_type_872(_swig_i_2), C.swig_type_873(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10621,7 +10640,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_21ce5e047d7df6a9(C.swig_type_872(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_21ce5e047d7df6a9(C.swig_type_874(_swig_i_0)))
 	return swig_r
 }
 
@@ -10631,7 +10650,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_21ce5e047d7df6a9(C.swig_type_874(_swig_i_0), *(*C.swig_type_875)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_21ce5e047d7df6a9(C.swig_type_876(_swig_i_0), *(*C.swig_type_877)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10650,7 +10669,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(C.swig_type_877(_swig_i_0), *(*C.swig_type_878)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(C.swig_type_879(_swig_i_0), *(*C.swig_type_880)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10701,7 +10720,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_879)(unsafe.Pointer(&_swig_i_1)), C.swig_type_880(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), C.swig_type_882(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10711,7 +10730,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), C.swig_type_882(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_883)(unsafe.Pointer(&_swig_i_1)), C.swig_type_884(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10721,7 +10740,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_883)(unsafe.Pointer(&_swig_i_1)), C.swig_type_884(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_1)), C.swig_type_886(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10731,7 +10750,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_1)), C.swig_type_886(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_887)(unsafe.Pointer(&_swig_i_1)), C.swig_type_888(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10755,7 +10774,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(C.swig_type_888(_swig_i_0), *(*C.swig_type_889)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_890)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(C.swig_type_890(_swig_i_0), *(*C.swig_type_891)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_892)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10780,7 +10799,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_21ce5e047d7df6a9(C.swig_type_892(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_893)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_894)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_21ce5e047d7df6a9(C.swig_type_894(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_895)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_896)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10819,7 +10838,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_21ce5e047d7df6a9(C.swig_intgo(_swig_i_0), *(*C.swig_type_896)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_21ce5e047d7df6a9(C.swig_intgo(_swig_i_0), *(*C.swig_type_898)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10830,7 +10849,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_21ce5e047d7df6a9(C.swig_intgo(_swig_i_0), *(*C.swig_type_897)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_21ce5e047d7df6a9(C.swig_intgo(_swig_i_0), *(*C.swig_type_899)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10860,7 +10879,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_900(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_902(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10875,7 +10894,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_902(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_904(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10890,7 +10909,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_904(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_906(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10905,7 +10924,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_906(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_908(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10920,7 +10939,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_908(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_910(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10935,7 +10954,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_910(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_912(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10951,7 +10970,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_912(_swig_i_1), *(*C.swig_type_913)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_914(_swig_i_1), *(*C.swig_type_915)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10969,7 +10988,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_915(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_917(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10984,7 +11003,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), *(*C.swig_type_919)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11037,7 +11056,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_919(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_921(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11059,7 +11078,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_921(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_923(_swig_i_1)))
 	return swig_r
 }
 
@@ -11067,7 +11086,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_922(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_924(_swig_i_1)))
 	return swig_r
 }
 
@@ -11075,7 +11094,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_923(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_925(_swig_i_1)))
 	return swig_r
 }
 
@@ -11083,7 +11102,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_925(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_927(_swig_i_1)))
 	return swig_r
 }
 
@@ -11091,7 +11110,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_927(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_929(_swig_i_1)))
 	return swig_r
 }
 
@@ -11099,7 +11118,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_929(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_931(_swig_i_1)))
 	return swig_r
 }
 
@@ -11107,7 +11126,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_931(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_933(_swig_i_1)))
 	return swig_r
 }
 
@@ -11115,7 +11134,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_933(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_935(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11168,38 +11187,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_936(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_938(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_937(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_939(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_938(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_940(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_939(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_941(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_940(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_942(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_941(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -11208,7 +11227,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11225,7 +11244,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11270,7 +11289,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_948(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_949)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_950(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_951)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11288,7 +11307,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_951(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_953(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11334,7 +11353,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(*(*C.swig_type_953)(unsafe.Pointer(&_swig_i_0)), C.swig_type_954(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(*(*C.swig_type_955)(unsafe.Pointer(&_swig_i_0)), C.swig_type_956(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -11356,7 +11375,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(C.swig_type_956(_swig_i_0), C.swig_type_957(_swig_i_1), *(*C.swig_type_958)(unsafe.Pointer(&_swig_i_2)), C.swig_type_959(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(C.swig_type_958(_swig_i_0), C.swig_type_959(_swig_i_1), *(*C.swig_type_960)(unsafe.Pointer(&_swig_i_2)), C.swig_type_961(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11374,7 +11393,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_21ce5e047d7df6a9(C.swig_type_960(_swig_i_0), C.swig_type_961(_swig_i_1), *(*C.swig_type_962)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_21ce5e047d7df6a9(C.swig_type_962(_swig_i_0), C.swig_type_963(_swig_i_1), *(*C.swig_type_964)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -11394,7 +11413,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_963(_swig_i_1), C.swig_type_964(_swig_i_2), *(*C.swig_type_965)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_type_965(_swig_i_1), C.swig_type_966(_swig_i_2), *(*C.swig_type_967)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -11434,7 +11453,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(C.swig_type_967(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_968)(unsafe.Pointer(&_swig_i_3)), C.swig_type_969(_swig_i_4), *(*C.swig_type_970)(unsafe.Pointer(&_swig_i_5)), C.swig_type_971(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(C.swig_type_969(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_970)(unsafe.Pointer(&_swig_i_3)), C.swig_type_971(_swig_i_4), *(*C.swig_type_972)(unsafe.Pointer(&_swig_i_5)), C.swig_type_973(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11460,7 +11479,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_21ce5e047d7df6a9(C.swig_type_973(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_974)(unsafe.Pointer(&_swig_i_3)), C.swig_type_975(_swig_i_4), *(*C.swig_type_976)(unsafe.Pointer(&_swig_i_5)), C.swig_type_977(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_21ce5e047d7df6a9(C.swig_type_975(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_976)(unsafe.Pointer(&_swig_i_3)), C.swig_type_977(_swig_i_4), *(*C.swig_type_978)(unsafe.Pointer(&_swig_i_5)), C.swig_type_979(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11482,7 +11501,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_21ce5e047d7df6a9(C.swig_type_979(_swig_i_0), C.swig_type_980(_swig_i_1), C.swig_type_981(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_21ce5e047d7df6a9(C.swig_type_981(_swig_i_0), C.swig_type_982(_swig_i_1), C.swig_type_983(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11498,7 +11517,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_21ce5e047d7df6a9(C.swig_type_983(_swig_i_0), *(*C.swig_type_984)(unsafe.Pointer(&_swig_i_1)), C.swig_type_985(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_21ce5e047d7df6a9(C.swig_type_985(_swig_i_0), *(*C.swig_type_986)(unsafe.Pointer(&_swig_i_1)), C.swig_type_987(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

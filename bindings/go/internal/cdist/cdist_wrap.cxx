@@ -6839,6 +6839,31 @@ intgo _wrap_dist_strategy_options_reserved3_get_cdist_21ce5e047d7df6a9(dist_stra
 }
 
 
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->staging_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->staging_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 void _wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
