@@ -191,7 +191,6 @@ class ReplicaPool {
   class ThreadLife;
   class Turn;
   class Holding;
-  class AmongWorkers;
   class CancelLink;
 
   Seat& seat(const Replica& replica) const noexcept { return seats_[replica.rank()]; }
@@ -234,6 +233,8 @@ class ReplicaPool {
   Counted* go(Seat& seat) noexcept;
   RunDeadline deadline_of(const RunLimits& limits) const noexcept;
   Status overdue() noexcept;
+  Status over(Status outcome) noexcept;
+  void tell_workers(Status outcome) noexcept;
   void depart(Seat& seat, Status status) noexcept;
   template <class Holds>
   bool lock_when(Holds&& holds) noexcept;
