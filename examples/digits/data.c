@@ -87,5 +87,6 @@ dist_status data_to_dataset(dist_strategy *strategy, const data_part *part, int6
   how.global_batch_size = order.micro_batches ? DATA_MICRO_BATCHES : DATA_BATCH_ROWS;
   how.shuffle = order.shuffle;
   how.seed = order.seed;
+  how.as_one_process = 1;
   return dist_dataset_create_from_tensors(strategy, tensors, 3, &how, out_dataset);
 }

@@ -13,6 +13,7 @@
 #include "report.h"
 #include "scaling.h"
 #include "session.h"
+#include "workers.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -101,10 +102,10 @@ static int finish_list(const session *s, const scaling *runs) {
 static int finish(session *s, int argc, char **argv, const scaling *runs) {
   const int is_list = s->chosen.num_runs > 1;
   // Loops with a barrier make ordered sums.
-  const int measured = !interrupted && !is_list && s->chosen.numerics == DIST_NUMERICS_ORDERED;
+  const int measured = !interrupted && !is_list && s->chosen.workers == 1 && s->chosen.numerics == DIST_NUMERICS_ORDERED;
   char digest[MODEL_DIGEST_BYTES];
   contrast_result contrast;
-  if (model_digest(&s->t.parameters, s->t.num_replicas, digest)) return session_say("parameters");
+  if (model_digest(&s->t.parameters, 0, s->replicas, digest)) return session_say("parameters");
   int status = 0;
   if (is_list) {
     status = finish_list(s, runs);
@@ -120,13 +121,18 @@ static int finish(session *s, int argc, char **argv, const scaling *runs) {
 
 // One training; it counts as a run if it was not interrupted.
 static int train_once(session *s, int32_t replicas, scaling *runs) {
-  int status = session_prepare(s, replicas);
-  if (!status) status = session_train(s);
+  int status = 0;
+  if (s->chosen.workers > 1) {
+    status = workers_train(s, replicas);
+  } else {
+    status = session_prepare(s, replicas);
+    if (!status) status = session_train(s);
+  }
   if (status || s->num_epochs < s->chosen.epochs) return status;
   scaling_run *run = &runs->runs[runs->num_runs++];
   *run = (scaling_run){.replicas = replicas, .test_accuracy = s->test_accuracy};
   for (int32_t i = 0; i < s->num_epochs; i++) run->seconds += s->epochs[i].seconds;
-  return model_digest(&s->t.parameters, replicas, run->digest) ? session_say("parameters") : 0;
+  return model_digest(&s->t.parameters, 0, replicas, run->digest) ? session_say("parameters") : 0;
 }
 
 int main(int argc, char **argv) {
@@ -134,7 +140,7 @@ int main(int argc, char **argv) {
   static scaling runs;
   s.interrupted = &interrupted;
   s.chosen = options_parse(argc, argv);
-  catch_interrupt();
+  if (s.chosen.workers == 1) catch_interrupt(); /* workers would stop after different steps */
   int status = session_load(&s);
   for (int32_t i = 0; i < s.chosen.num_runs && !status && (i == 0 || !interrupted); i++) {
     if (i > 0) session_end_run(&s);

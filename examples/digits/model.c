@@ -79,19 +79,19 @@ static void digest_floats(struct sha256_ctx *context, const float *values, int64
   }
 }
 
-dist_status model_digest(const model *m, int32_t num_replicas, char out_hex[MODEL_DIGEST_BYTES]) {
+dist_status model_digest(const model *m, int32_t first, int32_t n, char out_hex[MODEL_DIGEST_BYTES]) {
   struct sha256_ctx context;
   sha256_init(&context);
   for (int t = 0; t < MODEL_TENSORS; t++) {
-    float *first, *other;
-    dist_status status = model_copy(m, t, 0, &first);
-    for (int32_t r = 1; r < num_replicas && !status; r++) {
+    float *one, *other;
+    dist_status status = model_copy(m, t, first, &one);
+    for (int32_t r = first + 1; r < first + n && !status; r++) {
       status = model_copy(m, t, r, &other);
-      if (!status && memcmp(first, other, (size_t)model_count(m, t) * sizeof *first) != 0)
+      if (!status && memcmp(one, other, (size_t)model_count(m, t) * sizeof *one) != 0)
         status = dist_fail(DIST_INTERNAL, "the replicas' copies of the parameters are not equal");
     }
     if (status) return status;
-    digest_floats(&context, first, model_count(m, t));
+    digest_floats(&context, one, model_count(m, t));
   }
   uint8_t digest[SHA256_DIGEST_SIZE];
   sha256_digest(&context, sizeof digest, digest);

@@ -43,6 +43,6 @@ dist_status model_copy(const model *m, int t, int32_t replica_id, float **out);
 
 /**
  * SHA-256 over all variables in order, as little-endian floats: the same text means the same bits. Fails with
- * INTERNAL if the replicas' copies are not equal.
+ * INTERNAL if the copies of the `n` replicas from `first` on are not equal.
  */
-dist_status model_digest(const model *m, int32_t num_replicas, char out_hex[MODEL_DIGEST_BYTES]);
+dist_status model_digest(const model *m, int32_t first, int32_t n, char out_hex[MODEL_DIGEST_BYTES]);

@@ -23,6 +23,8 @@ static const char kHelp[] =
     "\n"
     "  -r, --replicas=N[,N...]  Replicas, each a thread (2); a list trains once for each\n"
     "                           number and compares the runs\n"
+    "  -w, --workers=W          Workers, each with so many replicas and a strategy of its\n"
+    "                           own, in this process (1)\n"
     "  -n, --numerics=WHICH     ordered: gradients are added in the order of replicas.\n"
     "                           reproducible: those of micro-batches of 8 rows are\n"
     "                           added exactly, whoever brings them\n"
@@ -39,13 +41,14 @@ static const char kHelp[] =
     "\n"
     "The same replicas, epochs and seed give the same parameters, bit for bit. With\n"
     "--numerics reproducible, the default where --replicas is a list, any number of\n"
-    "replicas gives the same.\n"
+    "replicas gives the same. W workers of N replicas give what W*N replicas give.\n"
     "\n"
     "Exit status: 0 done; 1 training failed; 2 the command line or the data are wrong;\n"
     "130 stopped by Ctrl-C (after the step under way; the report is still written).\n";
 
 static const struct option kOptions[] = {
-    {"replicas", required_argument, NULL, 'r'}, {"numerics", required_argument, NULL, 'n'},
+    {"replicas", required_argument, NULL, 'r'}, {"workers", required_argument, NULL, 'w'},
+    {"numerics", required_argument, NULL, 'n'},
     {"epochs", required_argument, NULL, 'e'},   {"seed", required_argument, NULL, 's'},
     {"data", required_argument, NULL, 'd'},     {"label", required_argument, NULL, 'l'},
     {"fault", required_argument, NULL, 'f'},    {"report", required_argument, NULL, 'o'},
@@ -114,6 +117,7 @@ static void parse_fault(const char *text, options *out) {
 static void parse_option(int key, char *text, options *out) {
   switch (key) {
     case 'r': parse_replicas(text, out); break;
+    case 'w': out->workers = (int32_t)parse_count("--workers", text, 1, DIST_MAX_REPLICAS); break;
     case 'n': out->numerics = parse_numerics(text); break;
     case 'e': out->epochs = (int32_t)parse_count("--epochs", text, 1, MAX_EPOCHS); break;
     case 's': out->seed = parse_count("--seed", text, 0, UINT64_MAX); break;
@@ -127,14 +131,20 @@ static void parse_option(int key, char *text, options *out) {
 }
 
 options options_parse(int argc, char **argv) {
-  options parsed = {.replicas = {2}, .num_runs = 1, .numerics = UNSET, .epochs = 40, .seed = 1};
-  for (int key; (key = getopt_long(argc, argv, "+r:n:e:s:d:l:f:o:h", kOptions, NULL)) != -1;)
+  options parsed = {.replicas = {2}, .num_runs = 1, .workers = 1, .numerics = UNSET, .epochs = 40, .seed = 1};
+  for (int key; (key = getopt_long(argc, argv, "+r:w:n:e:s:d:l:f:o:h", kOptions, NULL)) != -1;)
     parse_option(key, optarg, &parsed);
   if (optind < argc) refuse("\"%s\" is no option", argv[optind]);
-  for (int32_t i = 0; i < parsed.num_runs; i++)
-    if (parsed.fault_step > 0 && parsed.fault_replica >= parsed.replicas[i])
-      refuse("--fault names replica %d, but there are %d: 0 to %d", (int)parsed.fault_replica,
-             (int)parsed.replicas[i], (int)parsed.replicas[i] - 1);
+  if (parsed.workers > 1 && parsed.num_runs > 1) refuse("--workers needs one number of replicas, not a list");
+  for (int32_t i = 0; i < parsed.num_runs; i++) {
+    const int64_t all = (int64_t)parsed.workers * parsed.replicas[i];
+    if (all > DIST_MAX_REPLICAS)
+      refuse("%d workers of %d replicas are more than %d replicas", (int)parsed.workers, (int)parsed.replicas[i],
+             DIST_MAX_REPLICAS);
+    if (parsed.fault_step > 0 && parsed.fault_replica >= all)
+      refuse("--fault names replica %d, but there are %d: 0 to %d", (int)parsed.fault_replica, (int)all,
+             (int)all - 1);
+  }
   if (parsed.numerics == UNSET)
     parsed.numerics = parsed.num_runs > 1 ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;
   if (parsed.label && !parsed.data) refuse("--label needs --data");

@@ -10,6 +10,7 @@ enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130, OPTIONS_MAX_RUNS = 16 };
 typedef struct {
   int32_t replicas[OPTIONS_MAX_RUNS]; /* of each run */
   int32_t num_runs;
+  int32_t workers;  /* each with as many replicas */
   int32_t numerics; /* DIST_NUMERICS_... */
   int32_t epochs;
   uint64_t seed;

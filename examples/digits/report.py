@@ -102,6 +102,13 @@ def mark_steps(axes, events, steps, origin, unit_ns):
             free_from = start_ns + room_ns
 
 
+def name_of(run, replica):
+    """Replicas are numbered through all workers, worker by worker, each with as many."""
+    if run["num_workers"] == 1:
+        return f"replica {replica}"
+    return f"worker {replica * run['num_workers'] // run['num_replicas']}, replica {replica}"
+
+
 def draw_events(axes, run, steps, unit_ns):
     """One row a replica: what it did in `steps`, from the first one's start."""
     events = [[e for e in replica["events"] if e[0] in steps] for replica in run["replicas"]]
@@ -111,7 +118,7 @@ def draw_events(axes, run, steps, unit_ns):
             bars = [((e[2] - origin) / unit_ns, (e[3] - e[2]) / unit_ns) for e in of_replica if e[1] == kind]
             axes.broken_barh(bars, (row - 0.36, 0.72), facecolors=colour, label=kind if row == 0 else None)
     mark_steps(axes, [e for row in events for e in row], steps, origin, unit_ns)
-    axes.set_yticks(range(len(events)), [f"replica {r}" for r in range(len(events))])
+    axes.set_yticks(range(len(events)), [name_of(run, r) for r in range(len(events))])
     axes.set_ylim(len(events) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -177,7 +184,7 @@ def time_table(run):
             "</small></td>"
             for kind in KINDS
         )
-        rows.append(f"<tr><th scope=row>replica {r}</th>{cells}</tr>")
+        rows.append(f"<tr><th scope=row>{name_of(run, r)}</th>{cells}</tr>")
     head = "".join(f'<th scope=col><i style="background:{c}"></i>{k}</th>' for k, c in KINDS.items())
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
@@ -235,6 +242,8 @@ def tiles(run):
         ("parameters", f"{run['num_parameters']:,}"),
         ("steps", f"{run['steps']:,}"),
     ]
+    if run["num_workers"] > 1:
+        shown.insert(1, ("workers", str(run["num_workers"])))
     if speed:
         shown.append(("examples/s in the whole training", f"{speed['training']:,}"))
     return "".join(f"<div><b>{value}</b>{name}</div>" for name, value in shown)

@@ -27,6 +27,11 @@ int session_load(session *s) {
     fprintf(stderr, "%s: no memory for %lld rows\n", s->chosen.data, (long long)s->table.rows);
     return EXIT_FAILURE;
   }
+  s->predictions = malloc((size_t)s->table.rows * sizeof *s->predictions);
+  if (!s->predictions) {
+    fputs("train_digits: no memory for the predictions\n", stderr);
+    return EXIT_FAILURE;
+  }
   const int64_t epoch_steps = (s->train.rows + DATA_BATCH_ROWS - 1) / DATA_BATCH_ROWS;
   const int64_t steps = s->chosen.epochs * epoch_steps;
   if (s->chosen.fault_step > steps) {
@@ -37,11 +42,44 @@ int session_load(session *s) {
   return 0;
 }
 
+// The cluster of the workers of this process, where nobody listens: only its tasks count.
+static dist_status make_resolver(const session *s, dist_cluster_resolver **out) {
+  const int32_t n = s->chosen.workers;
+  const char **addresses = calloc((size_t)n, sizeof *addresses);
+  if (!addresses) return dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the cluster");
+  for (int32_t w = 0; w < n; w++) addresses[w] = "localhost:1";
+  const dist_cluster_job job = {.name = "worker", .addresses = addresses, .num_tasks = (size_t)n};
+  dist_cluster_resolver_options how = DIST_CLUSTER_RESOLVER_OPTIONS_INIT;
+  how.task_type = "worker";
+  how.has_task_id = 1;
+  how.task_id = s->worker;
+  dist_cluster_spec *spec = NULL;
+  dist_status status = dist_cluster_spec_create(&job, 1, NULL, &spec);
+  if (!status) status = dist_cluster_resolver_create_simple(spec, &how, out);
+  dist_cluster_spec_destroy(spec);
+  free(addresses);
+  return status;
+}
+
+static dist_status make_strategy(session *s) {
+  dist_strategy_options how = DIST_STRATEGY_OPTIONS_INIT;
+  how.num_replicas = s->replicas;
+  if (s->chosen.workers == 1) return dist_strategy_create(&how, &s->strategy);
+  dist_cluster_resolver *resolver = NULL;
+  dist_status status = make_resolver(s, &resolver);
+  how.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  how.cluster_resolver = resolver;
+  how.network = s->network;
+  if (!status) status = dist_strategy_create(&how, &s->strategy);
+  dist_cluster_resolver_destroy(resolver);
+  return status;
+}
+
 int session_prepare(session *s, int32_t replicas) {
   s->replicas = replicas;
-  dist_strategy_options how = DIST_STRATEGY_OPTIONS_INIT;
-  how.num_replicas = replicas;
-  if (dist_strategy_create(&how, &s->strategy)) return session_say("strategy");
+  s->first_replica = s->worker * replicas;
+  const int32_t all = s->chosen.workers * replicas;
+  if (make_strategy(s)) return session_say("strategy");
   const uint64_t seed = s->chosen.seed;
   const int32_t numerics = s->chosen.numerics;
   const data_order train_order = {numerics == DIST_NUMERICS_REPRODUCIBLE, 1, seed};
@@ -49,25 +87,28 @@ int session_prepare(session *s, int32_t replicas) {
   if (data_to_dataset(s->strategy, &s->train, s->table.features, train_order, &s->train_set) ||
       data_to_dataset(s->strategy, &s->test, s->table.features, test_order, &s->test_set))
     return session_say("dataset");
-  if (trainer_create(s->strategy, s->table.features, s->table.classes, seed, numerics, &s->t))
+  if (trainer_create(s->strategy, s->first_replica, replicas, s->table.features, s->table.classes, seed,
+                     numerics, &s->t))
     return session_say("model");
   s->t.fault_replica = s->chosen.fault_replica;
   s->t.fault_step = s->chosen.fault_step;
-  s->t.predictions = malloc((size_t)s->table.rows * sizeof *s->t.predictions);
+  s->t.predictions = s->predictions;
   s->epochs = calloc((size_t)s->chosen.epochs, sizeof *s->epochs);
-  if (!s->t.predictions || !s->epochs) {
+  if (!s->epochs) {
     fputs("train_digits: no memory for the results\n", stderr);
     return EXIT_FAILURE;
   }
+  s->shown = progress_create(s->chosen.epochs, all, s->train.rows);
+  if (s->worker > 0) return 0;
   char parameters[PROGRESS_NUMBER_BYTES];
   printf(
       "%lld rows: %lld to train on, %lld held out; %lld features, %lld classes, %s parameters, %d "
       "replica%s%s\n",
       (long long)s->table.rows, (long long)s->train.rows, (long long)s->test.rows,
       (long long)s->table.features, (long long)s->table.classes,
-      progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)replicas,
-      replicas == 1 ? "" : "s", numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "");
-  s->shown = progress_create(s->chosen.epochs, replicas, s->train.rows);
+      progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)all,
+      all == 1 ? "" : "s", numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "");
+  if (s->chosen.workers > 1) printf("%d workers of %d replicas each, in this process\n", (int)s->chosen.workers, (int)replicas);
   return 0;
 }
 
@@ -95,12 +136,13 @@ static dist_status take_step(session *s, dist_value *batch, network_score *score
   dist_error_info info = DIST_ERROR_INFO_INIT;
   if (dist_last_error_info(&info)) return status;
   keep_failure(s, status, &info);
+  s->t.fault_step = 0;
+  if (s->worker > 0) return trainer_step(&s->t, batch, score);
   progress_clear(&s->shown);
   printf("step %lld: replica %d failed%s %s: %s\n", (long long)s->t.step, (int)info.replica,
          s->t.num_replicas > 1 ? "; all others were told" : " with", dist_status_name(s->failed_status),
          s->failure);
   printf("training goes on from step %lld\n", (long long)s->t.step);
-  s->t.fault_step = 0;
   return trainer_step(&s->t, batch, score);
 }
 
@@ -127,7 +169,7 @@ static dist_status train_epoch(session *s, int32_t epoch, progress_state *state,
     state->rows += s->t.batch_rows;
     state->loss = mean_loss(score, state->rows);
     state->examples_per_second = (double)state->rows / seconds_since(start);
-    progress_step(&s->shown, state, trainer_now_ns());
+    if (s->worker == 0) progress_step(&s->shown, state, trainer_now_ns());
   }
   dist_iterator_destroy(iterator);
   out->train_loss = state->loss;
@@ -154,9 +196,9 @@ int session_train(session *s) {
     if (test_epoch(s, &epoch)) return session_say("test");
     if (!finished) break;
     s->epochs[s->num_epochs++] = epoch;
-    progress_epoch(&s->shown, &state, epoch.test_accuracy);
+    if (s->worker == 0) progress_epoch(&s->shown, &state, epoch.test_accuracy);
   }
-  if (s->num_epochs > 0) {
+  if (s->num_epochs > 0 && s->worker == 0) {
     const report_speed speed = report_speed_of(s->epochs, s->num_epochs, s->train.rows);
     char training[PROGRESS_NUMBER_BYTES], median[PROGRESS_NUMBER_BYTES], best[PROGRESS_NUMBER_BYTES];
     progress_clear(&s->shown);
@@ -173,7 +215,6 @@ int session_train(session *s) {
 }
 
 void session_end_run(session *s) {
-  free(s->t.predictions);
   free(s->epochs);
   trainer_destroy(&s->t);
   dist_dataset_destroy(s->train_set);
@@ -181,6 +222,7 @@ void session_end_run(session *s) {
   if (dist_strategy_destroy(s->strategy)) session_say("end");
   *s = (session){.chosen = s->chosen,
                  .interrupted = s->interrupted,
+                 .predictions = s->predictions,
                  .table = s->table,
                  .train = s->train,
                  .test = s->test};
@@ -188,6 +230,7 @@ void session_end_run(session *s) {
 
 void session_end(session *s) {
   session_end_run(s);
+  free(s->predictions);
   data_free(&s->train);
   data_free(&s->test);
   csv_free(&s->table);

@@ -17,10 +17,14 @@
 
 typedef struct {
   options chosen;
-  int32_t replicas;                         /* of the run under way */
+  int32_t replicas;                         /* of the run under way, in this worker */
+  int32_t worker;                           /* which one this is */
+  int32_t first_replica;                    /* of this worker */
+  dist_network *network;                    /* to the other workers; NULL: there are none */
   const volatile sig_atomic_t *interrupted; /* not 0: stop after the step under way */
   csv_table table;
   data_part train, test;
+  int32_t *predictions; /* of the held-out rows, by row of the table; all workers write their own */
   dist_strategy *strategy;
   dist_dataset *train_set, *test_set;
   trainer t;

@@ -28,11 +28,13 @@ static int create_replica(const trainer *t, trainer_replica *out) {
   return missing;
 }
 
-dist_status trainer_create(dist_strategy *strategy, int64_t features, int64_t classes, uint64_t seed,
-                           int32_t numerics, trainer *out) {
+dist_status trainer_create(dist_strategy *strategy, int32_t first, int32_t local, int64_t features,
+                           int64_t classes, uint64_t seed, int32_t numerics, trainer *out) {
   const int32_t num_replicas = dist_strategy_num_replicas(strategy);
   *out = (trainer){.strategy = strategy,
                    .num_replicas = num_replicas,
+                   .first = first,
+                   .local = local,
                    .numerics = numerics,
                    .most_parts = 1,
                    .rate = 0.1f};
@@ -41,7 +43,7 @@ dist_status trainer_create(dist_strategy *strategy, int64_t features, int64_t cl
   if (status) return status;
   out->replicas = calloc((size_t)num_replicas, sizeof *out->replicas);
   int missing = !out->replicas;
-  for (int32_t r = 0; r < num_replicas && !missing; r++) missing = create_replica(out, &out->replicas[r]);
+  for (int32_t r = first; r < first + local && !missing; r++) missing = create_replica(out, &out->replicas[r]);
   return missing ? dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the networks") : DIST_OK;
 }
 
@@ -203,7 +205,22 @@ static dist_status run_and_add(trainer *t, dist_values_fn fn, dist_value *batch,
   return status;
 }
 
-// Rows of a batch over all replicas: by its labels, one tensor or a component a replica.
+// Rows of all workers' batches: each has counted its own.
+static dist_status add_up_rows(const trainer *t, int64_t *rows) {
+  if (t->local == t->num_replicas) return DIST_OK;
+  dist_tensor tensor = {rows, DIST_I64, 0, NULL, NULL};
+  dist_value *mine = NULL;
+  dist_value *all = NULL;
+  dist_status status = dist_value_create_tensor(t->strategy, &tensor, &mine);
+  if (!status) status = dist_reduce(t->strategy, DIST_REDUCE_SUM, mine, NULL, 0, &all);
+  if (!status) status = dist_value_tensor(all, &tensor);
+  if (!status) memcpy(rows, tensor.data, sizeof *rows);
+  dist_value_release(all);
+  dist_value_release(mine);
+  return status;
+}
+
+// Rows of a batch over all replicas of this worker: by its labels, one tensor or a component a replica.
 static dist_status count_rows(dist_value *batch, int64_t *out_rows) {
   dist_value *labels = dist_value_item(batch, 1);
   const size_t components = dist_value_size(labels);
@@ -220,7 +237,8 @@ static dist_status count_rows(dist_value *batch, int64_t *out_rows) {
 }
 
 dist_status trainer_step(trainer *t, dist_value *batch, network_score *score) {
-  const dist_status status = count_rows(batch, &t->batch_rows);
+  dist_status status = count_rows(batch, &t->batch_rows);
+  if (!status) status = add_up_rows(t, &t->batch_rows);
   return status ? status : run_and_add(t, train_replica, batch, score);
 }
 

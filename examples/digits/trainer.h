@@ -42,11 +42,12 @@ typedef struct {
 
 typedef struct {
   dist_strategy *strategy;
-  int32_t num_replicas;
+  int32_t num_replicas; /* of all workers */
+  int32_t first, local; /* this worker's */
   int32_t numerics;   /* DIST_NUMERICS_... */
   int64_t most_parts; /* micro-batches that a replica may have; ORDERED: 1, all its rows */
   model parameters;
-  trainer_replica *replicas;
+  trainer_replica *replicas; /* of all workers; those of others are empty */
   float rate;
   int64_t step;          /* the one under way, from 1; 0 before the first */
   int64_t batch_rows;    /* of its global batch */
@@ -55,8 +56,8 @@ typedef struct {
   int32_t *predictions; /* where trainer_evaluate() writes, by row of the table; or NULL */
 } trainer;
 
-/** trainer_destroy() ends it, also after a failure. */
-dist_status trainer_create(dist_strategy *strategy, int64_t features, int64_t classes, uint64_t seed,
+/** Of a worker with `local` replicas from `first` on. trainer_destroy() ends it, also after a failure. */
+dist_status trainer_create(dist_strategy *strategy, int32_t first, int32_t local, int64_t features, int64_t classes, uint64_t seed,
                            int32_t numerics, trainer *out);
 
 void trainer_destroy(trainer *t);

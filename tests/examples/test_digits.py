@@ -142,11 +142,39 @@ class Faults(Case):
         self.assertIn("replica 0 failed with UNAVAILABLE: replica 0 fails in step 1", told)
 
 
+class Workers(Case):
+    def test_every_layout_has_the_bits_of_one_process(self):
+        alone = self.parameters("--epochs", 2, "--replicas", 4)
+        for workers, replicas in ((2, 2), (4, 1), (1, 4)):
+            self.assertEqual(
+                self.parameters("--epochs", 2, "--workers", workers, "--replicas", replicas), alone, workers
+            )
+
+    def test_training_goes_on_from_the_step_that_failed(self):
+        arguments = ("--epochs", 1, "--workers", 2, "--replicas", 2)
+        lines = self.train(*arguments, "--fault", "3@5")
+        self.assertRegex(
+            "\n".join(lines), r"step 5: replica 3 failed; all others were told (.|\n)*replica 3 fails in step 5"
+        )
+        self.assertIn(self.parameters(*arguments), lines)
+
+    def test_what_does_not_go_together_is_refused(self):
+        for arguments, words in (
+            (("--workers", 2, "--replicas", "1,2"), "not a list"),
+            (("--workers", 200, "--replicas", 2), "more than 256 replicas"),
+            (("--workers", 2, "--fault", "4@1"), "there are 4: 0 to 3"),
+            (("--workers", 0), "a whole number from 1 to 256"),
+        ):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+
+
 class CommandLine(Case):
     def test_help(self):
         done = run("--help")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for word in ("replicas", "numerics", "epochs", "seed", "data", "label", "fault", "report", "130"):
+        for word in ("replicas", "workers", "numerics", "epochs", "seed", "data", "label", "fault", "report", "130"):
             self.assertIn(word, done.stdout)
 
     def test_bad_values_are_named(self):
