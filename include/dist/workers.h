@@ -26,8 +26,8 @@
  *   - A value has the components of its own worker's replicas, and a variable their copies. merge_call runs once on each
  *     worker. ONLY_FIRST_REPLICA means the first one of each worker. Assignments from outside write to this worker's copies:
  *     all workers assign the same.
- *   - Not over several workers: groups of some replicas, asynchronous and planned collectives, reduce_apply, runs inside a
- *     merge function, logical devices, functions of the host's own for cross-replica operations (UNIMPLEMENTED).
+ *   - Not over several workers: groups of some replicas, asynchronous and planned collectives, runs inside a merge function,
+ *     reduce_apply of complex64, logical devices, functions of the host's own for cross-replica operations (UNIMPLEMENTED).
  */
 #ifndef DIST_WORKERS_H
 #define DIST_WORKERS_H
