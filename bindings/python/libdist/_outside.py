@@ -99,29 +99,36 @@ class Properties:
         self.num_replicas: int = native.num_replicas
         self.num_parameter_devices: int = native.num_parameter_devices
         self.num_workers: int = native.num_workers
-        """Processes."""
+        """1 but for MULTI_WORKER_MIRRORED."""
         self.in_multi_worker_mode = bool(native.in_multi_worker_mode)
-        """More than one process."""
+        """It is a task of a cluster, though there may be no other."""
         self.require_static_shapes = bool(native.require_static_shapes)
         """Batches and gathered values may not differ in size."""
         self.use_merge_call = bool(native.use_merge_call)
         """Replicas may call merge_call()."""
         self.between_graph = bool(native.between_graph)
-        """Variables are kept away from the replicas: central storage."""
+        """Variables are kept away from the replicas, or each worker has a program of its own."""
         self.should_init = bool(native.should_init)
-        """This process initializes variables."""
+        """This worker initializes variables."""
         self.should_checkpoint = bool(native.should_checkpoint)
-        """This process writes checkpoints."""
+        """This worker writes checkpoints: the chief."""
         self.should_save_summary = bool(native.should_save_summary)
-        """This process writes summaries."""
+        """This worker writes summaries: the chief."""
         self.global_batch_size = bool(native.global_batch_size)
         """A batch is for all replicas together, and is divided."""
+        self.worker: int = native.worker
+        """Which one this is: 0 .. num_workers - 1."""
+        self.num_local_replicas: int = native.num_local_replicas
+        """Of this worker."""
+        self.first_replica: int = native.first_replica
+        """The id of the first of these."""
 
 
 class Outside:
     """See Strategy. Values are whatever values.py takes and gives."""
 
     _handle: int
+    _local_replicas: range
     _host_failures: Optional[_calls.Failures]
     _cluster_resolver: Optional[ClusterResolver]
 
@@ -132,7 +139,7 @@ class Outside:
 
     @property
     def num_replicas(self) -> int:
-        """How many replicas are in sync."""
+        """How many replicas are in sync: those of all workers."""
         return int(_cdist.dist_strategy_num_replicas(self._native("dist_strategy_num_replicas")))
 
     @property
@@ -140,8 +147,13 @@ class Outside:
         """How values and variables are placed."""
         return StrategyKind(_cdist.dist_strategy_kind(self._native("dist_strategy_kind")))
 
+    @property
+    def local_replicas(self) -> range:
+        """The ids of this worker's replicas."""
+        return self._local_replicas
+
     def device(self, replica_id: int) -> str:
-        """The name of a replica's device, in full."""
+        """The name of the device of one of this worker's replicas, in full."""
         return str(_cdist.dist_strategy_device(self._native("dist_strategy_device"), replica_id))
 
     def parameter_device(self, index: int) -> str:
@@ -150,8 +162,8 @@ class Outside:
 
     @property
     def devices(self) -> list[str]:
-        """The names of all replicas' devices."""
-        return [self.device(replica) for replica in range(self.num_replicas)]
+        """The names of the devices of this worker's replicas."""
+        return [self.device(replica) for replica in self.local_replicas]
 
     @property
     def parameter_devices(self) -> list[str]:

@@ -128,9 +128,17 @@ class Variable:
 
     # ---- its value -----------------------------------------------------------------------------------------
 
-    def component(self, replica_id: int = 0) -> Any:
-        """A view of what a replica has of it, to be written by that replica alone, or outside runs."""
-        return _tensors.view(_cdist.dist_variable_component(self._native(), replica_id), self._as_value(), True)
+    def component(self, replica_id: Optional[int] = None) -> Any:
+        """A view of what a replica has of it, to be written by that replica alone, or outside runs.
+
+        None: this worker's first replica.
+        """
+        replica = self._strategy.local_replicas.start if replica_id is None else replica_id
+        return _tensors.view(_cdist.dist_variable_component(self._native(), replica), self._as_value(), True)
+
+    def _copy(self, copy: int) -> Any:
+        """component(), by a copy's number among this worker's."""
+        return self.component(self._strategy.local_replicas.start + copy)
 
     def read(self) -> Any:
         """The value as the cross-replica context sees it, as a new array."""

@@ -59,7 +59,8 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   fn("device_assignment", all.device_assignment);
   fn("use_spmd_partitioning", all.use_spmd_partitioning);
   Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
-                   all.clock != nullptr || all.communication != nullptr || all.functions != nullptr};
+                   all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
+                   all.network != nullptr || all.replicas_of_workers != nullptr};
   fn("functions", rest);
 }
 
@@ -79,6 +80,9 @@ void walk(dist_strategy_properties& all, const Fn& fn) {
   fn("should_checkpoint", all.should_checkpoint);
   fn("should_save_summary", all.should_save_summary);
   fn("global_batch_size", all.global_batch_size);
+  fn("worker", all.worker);
+  fn("num_local_replicas", all.num_local_replicas);
+  fn("first_replica", all.first_replica);
 }
 
 template <>

@@ -587,6 +587,7 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
   std::vector<int32_t> edges;
+  std::vector<int32_t> workers;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
   Tensors tensors;
@@ -863,6 +864,11 @@ SWIGINTERN void dist_strategy_options_set_axes(dist_strategy_options *self,char 
     self->axes = axes.data();
     self->num_axes = n;
   }
+SWIGINTERN void dist_strategy_options_set_replicas_of_workers(dist_strategy_options *self,int32_t const *replicas,size_t n){
+    dist_swig::kept(self)->workers.assign(replicas, replicas + n);
+    self->replicas_of_workers = dist_swig::kept(self)->workers.data();
+    self->num_workers = n;
+  }
 SWIGINTERN void dist_strategy_options_set_functions(dist_strategy_options *self,int64_t token,int32_t shared_copy,int32_t has_reduce,int32_t has_broadcast,int32_t has_gather){
     dist_strategy_functions &table = dist_swig::kept(self)->strategy_functions;
     dist_strategy_functions_init(&table, sizeof table);
@@ -879,6 +885,13 @@ SWIGINTERN dist_strategy_properties *new_dist_strategy_properties(){
     *record = empty;
     return record;
   }
+SWIGINTERN void dist_network_options_count_memory(dist_network_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN dist_network_options *new_dist_network_options(){
+    dist_swig::Kept<dist_network_options> *options = new dist_swig::Kept<dist_network_options>();
+    dist_network_options_init(options, sizeof(dist_network_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_network_options(dist_network_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_run_options *new_dist_run_options(){
     dist_swig::Kept<dist_run_options> *options = new dist_swig::Kept<dist_run_options>();
     dist_run_options_init(options, sizeof(dist_run_options));
@@ -1293,14 +1306,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_21ce5e047d7df6a9(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_b0ed7a8ee82ad7a8(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_21ce5e047d7df6a9(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_b0ed7a8ee82ad7a8(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_21ce5e047d7df6a9(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_b0ed7a8ee82ad7a8(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1309,12 +1322,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_21ce5e047d7df6a9(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_b0ed7a8ee82ad7a8(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1327,12 +1340,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_21ce5e047d7df6a9(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_b0ed7a8ee82ad7a8(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1343,12 +1356,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_21ce5e047d7df6a9(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_b0ed7a8ee82ad7a8(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1359,12 +1372,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_21ce5e047d7df6a9(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1383,12 +1396,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_21ce5e047d7df6a9(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_b0ed7a8ee82ad7a8(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1397,12 +1410,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_21ce5e047d7df6a9(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_b0ed7a8ee82ad7a8(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1417,12 +1430,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_21ce5e047d7df6a9(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1435,12 +1448,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_21ce5e047d7df6a9(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b0ed7a8ee82ad7a8(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1451,12 +1464,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_21ce5e047d7df6a9(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1467,24 +1480,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_21ce5e047d7df6a9(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_b0ed7a8ee82ad7a8(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_21ce5e047d7df6a9(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_b0ed7a8ee82ad7a8(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_21ce5e047d7df6a9(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_b0ed7a8ee82ad7a8(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1493,10 +1506,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_21ce5e047d7df6a9(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_b0ed7a8ee82ad7a8(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1509,10 +1522,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_21ce5e047d7df6a9(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_b0ed7a8ee82ad7a8(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1533,10 +1546,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_21ce5e047d7df6a9(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1551,12 +1564,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_21ce5e047d7df6a9(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b0ed7a8ee82ad7a8(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1569,12 +1582,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_21ce5e047d7df6a9(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_b0ed7a8ee82ad7a8(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1589,12 +1602,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_21ce5e047d7df6a9(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1605,15 +1618,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_21ce5e047d7df6a9(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_b0ed7a8ee82ad7a8(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_21ce5e047d7df6a9(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_b0ed7a8ee82ad7a8(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1621,14 +1634,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_21ce5e047d7df6a9(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_21ce5e047d7df6a9(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_21ce5e047d7df6a9(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1649,7 +1662,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1658,7 +1671,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_21ce5e047d7df6a9(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_b0ed7a8ee82ad7a8(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1668,7 +1681,7 @@ void _wrap_Swig_free_cdist_21ce5e047d7df6a9(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1681,7 +1694,7 @@ void *_wrap_Swig_malloc_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_OK_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1693,7 +1706,7 @@ intgo _wrap_DIST_OK_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CANCELLED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1705,7 +1718,7 @@ intgo _wrap_DIST_CANCELLED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_UNKNOWN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1717,7 +1730,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1729,7 +1742,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1741,7 +1754,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_NOT_FOUND_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1753,7 +1766,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1765,7 +1778,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1777,7 +1790,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1789,7 +1802,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1801,7 +1814,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ABORTED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1813,7 +1826,7 @@ intgo _wrap_DIST_ABORTED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1825,7 +1838,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1837,7 +1850,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_INTERNAL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1849,7 +1862,7 @@ intgo _wrap_DIST_INTERNAL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1861,7 +1874,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DATA_LOSS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1873,7 +1886,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_F16_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1885,7 +1898,7 @@ intgo _wrap_DIST_F16_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_BF16_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1897,7 +1910,7 @@ intgo _wrap_DIST_BF16_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_F32_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1909,7 +1922,7 @@ intgo _wrap_DIST_F32_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_F64_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1921,7 +1934,7 @@ intgo _wrap_DIST_F64_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_I8_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1933,7 +1946,7 @@ intgo _wrap_DIST_I8_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_U8_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1945,7 +1958,7 @@ intgo _wrap_DIST_U8_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_I16_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1957,7 +1970,7 @@ intgo _wrap_DIST_I16_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_U16_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1969,7 +1982,7 @@ intgo _wrap_DIST_U16_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_I32_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1981,7 +1994,7 @@ intgo _wrap_DIST_I32_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_U32_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1993,7 +2006,7 @@ intgo _wrap_DIST_U32_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_I64_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2005,7 +2018,7 @@ intgo _wrap_DIST_I64_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_U64_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2017,7 +2030,7 @@ intgo _wrap_DIST_U64_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COMPLEX64_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2029,7 +2042,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_BOOL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2041,7 +2054,7 @@ intgo _wrap_DIST_BOOL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2053,7 +2066,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2065,7 +2078,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2077,7 +2090,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2089,7 +2102,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2101,7 +2114,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_USER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2113,7 +2126,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2125,7 +2138,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2137,7 +2150,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2149,7 +2162,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2161,7 +2174,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2173,7 +2186,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2185,7 +2198,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2197,7 +2210,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2209,7 +2222,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2221,7 +2234,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2233,7 +2246,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2245,7 +2258,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2257,7 +2270,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2269,7 +2282,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2281,7 +2294,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2293,7 +2306,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2305,7 +2318,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2317,7 +2330,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2329,7 +2342,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2341,7 +2354,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2353,7 +2366,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2365,7 +2378,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2377,7 +2390,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2389,7 +2402,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2401,7 +2414,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2413,7 +2426,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2425,7 +2438,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2437,7 +2450,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2449,7 +2462,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2461,7 +2474,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_THREADS_HOST_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2473,7 +2486,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2485,7 +2498,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2497,7 +2510,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2509,7 +2522,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2521,7 +2534,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2533,7 +2546,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_LIST_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2545,7 +2558,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_DICT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2557,7 +2570,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2569,7 +2582,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2581,7 +2594,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2593,7 +2606,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2605,7 +2618,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2617,7 +2630,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2629,7 +2642,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2641,7 +2654,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2653,7 +2666,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2665,7 +2678,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2677,7 +2690,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2689,7 +2702,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2701,7 +2714,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2713,7 +2726,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2725,7 +2738,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2737,7 +2750,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2749,7 +2762,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2761,7 +2774,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ASSIGN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2773,7 +2786,7 @@ intgo _wrap_DIST_ASSIGN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2785,7 +2798,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2797,7 +2810,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2809,7 +2822,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2821,7 +2834,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2833,7 +2846,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2845,7 +2858,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2857,7 +2870,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_OFF_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2869,7 +2882,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2881,7 +2894,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_FILE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2893,7 +2906,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_DATA_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2905,7 +2918,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_HINT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2917,7 +2930,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2929,7 +2942,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2941,7 +2954,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2953,7 +2966,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2965,7 +2978,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2977,7 +2990,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_NDIM_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2989,7 +3002,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3001,7 +3014,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3013,7 +3026,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_LOG_ERROR_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3025,7 +3038,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_LOG_WARNING_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3037,7 +3050,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_LOG_INFO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3049,7 +3062,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3061,7 +3074,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3073,7 +3086,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3085,7 +3098,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3097,7 +3110,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3109,7 +3122,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3121,7 +3134,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3133,7 +3146,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3145,7 +3158,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3157,7 +3170,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3169,7 +3182,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3181,7 +3194,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3193,7 +3206,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3205,7 +3218,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_METRIC_SUM_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3217,7 +3230,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3229,7 +3242,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3241,7 +3254,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_APPLY_SGD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3253,7 +3266,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3265,7 +3278,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3277,7 +3290,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3289,7 +3302,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3301,7 +3314,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3313,7 +3326,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3325,7 +3338,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3337,7 +3350,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3349,7 +3362,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3361,7 +3374,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_TASK_UNSET_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3373,7 +3386,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3385,7 +3398,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3397,7 +3410,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3409,7 +3422,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3421,7 +3434,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3433,7 +3446,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3445,7 +3458,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3457,7 +3470,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-long long _wrap_memory_counter_cdist_21ce5e047d7df6a9() {
+long long _wrap_memory_counter_cdist_b0ed7a8ee82ad7a8() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3468,7 +3481,7 @@ long long _wrap_memory_counter_cdist_21ce5e047d7df6a9() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3481,7 +3494,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_21ce5e047d7df6a9(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3491,7 +3504,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3501,7 +3514,7 @@ void _wrap_delete_Callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3518,7 +3531,7 @@ intgo _wrap_Callbacks_replica_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3539,7 +3552,7 @@ long long _wrap_Callbacks_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3558,7 +3571,7 @@ long long _wrap_Callbacks_merge_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3577,7 +3590,7 @@ intgo _wrap_Callbacks_update_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3607,7 +3620,7 @@ long long _wrap_Callbacks_update_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3624,7 +3637,7 @@ long long _wrap_Callbacks_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3650,7 +3663,7 @@ long long _wrap_Callbacks_file_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3671,7 +3684,7 @@ long long _wrap_Callbacks_dataset_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3690,7 +3703,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3709,7 +3722,7 @@ long long _wrap_Callbacks_value_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3724,7 +3737,7 @@ long long _wrap_Callbacks_initial_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3740,7 +3753,7 @@ void _wrap_Callbacks_loop_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3760,7 +3773,7 @@ void _wrap_Callbacks_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3788,7 +3801,7 @@ void _wrap_Callbacks_apply_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3811,7 +3824,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3832,7 +3845,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_21ce5e047d7df6a9(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3855,7 +3868,7 @@ intgo _wrap_Callbacks_gather_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3876,7 +3889,7 @@ void _wrap_Callbacks_log_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3888,7 +3901,7 @@ void _wrap_Callbacks_release_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3898,7 +3911,7 @@ void _wrap_set_callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -3928,7 +3941,7 @@ void _wrap_ClusterJobs_add_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -3941,7 +3954,7 @@ long long _wrap_ClusterJobs_size_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -3954,7 +3967,7 @@ long long _wrap_ClusterJobs_get_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_21ce5e047d7df6a9() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_b0ed7a8ee82ad7a8() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -3965,7 +3978,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -3975,7 +3988,7 @@ void _wrap_delete_ClusterJobs_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3988,7 +4001,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_21ce5e047d7df6a9(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4001,7 +4014,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_21ce5e047d7df6a9(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4018,7 +4031,7 @@ void _wrap_ResolverAnswer_set_text_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4030,7 +4043,7 @@ void _wrap_ResolverAnswer_set_number_cdist_21ce5e047d7df6a9(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4042,7 +4055,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_SPEC_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4054,7 +4067,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4066,7 +4079,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4078,7 +4091,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4090,7 +4103,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4102,7 +4115,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4114,7 +4127,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4126,7 +4139,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_21ce5e047d7df6a9() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4139,7 +4152,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4149,7 +4162,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4159,7 +4172,7 @@ void _wrap_delete_ResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4194,7 +4207,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_21ce5e047d7df6a9(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4204,7 +4217,7 @@ void _wrap_set_resolver_callbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4231,7 +4244,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4260,7 +4273,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_21ce5e047d7df6a9(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4293,7 +4306,7 @@ _gostring_ _wrap_partitions_min_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4326,7 +4339,7 @@ _gostring_ _wrap_partitions_max_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4356,7 +4369,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_21ce5e047d7df6a9(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4383,7 +4396,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4410,7 +4423,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_21ce5e047d7df6a9(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4420,7 +4433,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4433,7 +4446,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4448,7 +4461,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4478,7 +4491,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4512,7 +4525,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4551,7 +4564,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_21ce5e047d7df6a9(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4566,7 +4579,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4579,7 +4592,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4609,7 +4622,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4641,7 +4654,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4676,7 +4689,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4702,7 +4715,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4732,7 +4745,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4764,7 +4777,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4796,7 +4809,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_21ce5e047d7df6a9(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4828,7 +4841,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4860,7 +4873,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4872,7 +4885,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_21ce5e047d7df6a9(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4885,7 +4898,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_21ce5e047d7df6a9
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4897,7 +4910,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4910,7 +4923,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4922,7 +4935,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_21ce5e047d7d
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4935,7 +4948,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_21ce5e047d7
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4954,7 +4967,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_21ce5e047d7df6a9(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4967,7 +4980,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_21ce5e047d7
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4986,7 +4999,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_21ce5e047d7df
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4999,7 +5012,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_21ce5e0
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5018,7 +5031,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_21ce5e047d7df6a9(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5031,7 +5044,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_21ce5e047d7df
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_21ce5e047d7df6a9() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5042,7 +5055,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_21c
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5052,7 +5065,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_21ce5e047d7df6a9(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5069,7 +5082,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5086,7 +5099,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_21ce5e047d7df6a9(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5111,7 +5124,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_21ce5e047d7df6a9(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5134,7 +5147,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_21ce5e047d7df6a9(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5146,7 +5159,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5159,7 +5172,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5171,7 +5184,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5184,7 +5197,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5196,7 +5209,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_21ce5e047d7df6a9(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5209,7 +5222,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_21ce5e047d7df6a9(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5228,7 +5241,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_21ce5e047d7df6a9(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5241,7 +5254,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_21ce5e047d7df6a9(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5260,7 +5273,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_21ce5e047d7df6a9(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5273,7 +5286,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5285,7 +5298,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5298,7 +5311,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5310,7 +5323,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_21ce5e047d7df6a9(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5323,7 +5336,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_21ce5e047d7df6a9(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5335,7 +5348,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_21ce5e047d7df6a9(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5348,7 +5361,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_21ce5e047d7df6a9(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5360,7 +5373,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_21ce5e047d7df6a9(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5373,7 +5386,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_21ce5e047d7df6a9(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_21ce5e047d7df6a9() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b0ed7a8ee82ad7a8() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5384,7 +5397,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5394,7 +5407,7 @@ void _wrap_delete_dist_slurm_options_cdist_21ce5e047d7df6a9(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5406,7 +5419,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_21ce5e047d7df6a9(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5431,7 +5444,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5463,7 +5476,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_21ce5e047d7df6a9(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5475,7 +5488,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_21ce5e047d7df6a9(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5488,7 +5501,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_21ce5e047d7df6a9(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5500,7 +5513,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_21ce5e047d7df6a9(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5513,7 +5526,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_21ce5e047d7df6a9(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5525,7 +5538,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5538,7 +5551,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5550,7 +5563,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_21ce5e047d7df6a9(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5563,7 +5576,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5575,7 +5588,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_21ce5e047d7df6a9(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5588,7 +5601,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_21ce5e047d7df6a9(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5607,7 +5620,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_21ce5e047d7df6a9(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5620,7 +5633,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5639,7 +5652,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_21ce5e047d7df6a9(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5652,7 +5665,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5671,7 +5684,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_21ce5e047d7df6a9(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5684,7 +5697,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_21ce5e047d7df6a9(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5703,7 +5716,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_21ce5e047d7df6a9(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5716,7 +5729,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_21ce5e047d7df6a9() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -5727,7 +5740,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -5737,7 +5750,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_21ce5e047d7df6a9(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5762,7 +5775,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_21ce5e047d7df6a9(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5789,7 +5802,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_21ce5e047d7df6a9(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -5799,7 +5812,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -5822,7 +5835,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5850,7 +5863,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_21ce5e047d7df6a9(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_21ce5e047d7df6a9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -5873,7 +5886,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5901,7 +5914,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_21ce5e047d7df6a9(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5929,7 +5942,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_21ce5e047d7df6a9(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5971,7 +5984,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6003,7 +6016,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_21ce5e047d7df6a9(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6029,7 +6042,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6041,7 +6054,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6053,7 +6066,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6065,7 +6078,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_21ce5e047d7df6a9() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6094,7 +6107,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6123,7 +6136,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_21ce5e047d7df6a9() {
+intgo _wrap_dist_version_cdist_b0ed7a8ee82ad7a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6134,7 +6147,7 @@ intgo _wrap_dist_version_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6152,7 +6165,7 @@ intgo _wrap_dist_has_feature_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6165,7 +6178,7 @@ _gostring_ _wrap_dist_status_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6193,7 +6206,7 @@ _gostring_ _wrap_dist_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6205,7 +6218,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6217,7 +6230,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6229,7 +6242,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6241,7 +6254,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6253,7 +6266,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6265,7 +6278,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6277,7 +6290,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6289,7 +6302,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6301,7 +6314,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6313,7 +6326,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6325,7 +6338,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_21ce5e047d7df6a9() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6340,7 +6353,7 @@ _gostring_ _wrap_dist_enum_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6370,7 +6383,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6382,7 +6395,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_21ce5e047d7df6a9(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6395,7 +6408,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_21ce5e047d7df6a9(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6407,7 +6420,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_21ce5e047d7df6a9(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6420,7 +6433,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_21ce5e047d7df6a9(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6432,7 +6445,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_21ce5e047d7df6a9(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6445,7 +6458,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_21ce5e047d7df6a9(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6457,7 +6470,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_21ce5e047d7df6a9(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6470,7 +6483,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_21ce5e047d7df6a9(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6482,7 +6495,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6495,7 +6508,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6514,7 +6527,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6527,7 +6540,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_21ce5e047d7df6
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6539,7 +6552,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_21ce5e047d7df6a9(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6552,7 +6565,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6564,7 +6577,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_21ce5e047d7df6a9(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6577,7 +6590,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6589,7 +6602,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_21ce5e047d7df6a9(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6602,7 +6615,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_21ce5e047d7df6
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6614,7 +6627,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_21ce5e047d7df6a
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6627,7 +6640,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_21ce5e047d7df6
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6639,7 +6652,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6652,7 +6665,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6664,7 +6677,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_21ce5e047d7df6a9(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6677,7 +6690,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -6689,7 +6702,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -6702,82 +6715,32 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, dist_network *_swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = *(dist_network **)&_swig_go_1; 
+  arg2 = (dist_network *)dist_swig::pointer(_swig_go_1); 
   
   if (arg1) (arg1)->network = arg2;
   
 }
 
 
-dist_network *_wrap_dist_strategy_options_network_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
-  dist_network *_swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_network *) ((arg1)->network);
-  *(dist_network **)&_swig_go_result = (dist_network *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_replicas_of_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t *)_swig_go_1.array; 
-  
-  if (arg1) (arg1)->replicas_of_workers = (int32_t const *)arg2;
-  
-}
-
-
-_goslice_ _wrap_dist_strategy_options_replicas_of_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t *result = 0 ;
-  _goslice_ _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t *) ((arg1)->replicas_of_workers);
-  *(int32_t **)&_swig_go_result = (int32_t *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  size_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (size_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_workers = arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result =  ((arg1)->num_workers);
-  _swig_go_result = result; 
+  result = (dist_network *) ((arg1)->network);
+  _swig_go_result = dist_swig::number(result); 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6787,7 +6750,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_21ce5e047d7df6a9() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b0ed7a8ee82ad7a8() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -6798,7 +6761,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_21ce5e047d7df6a9() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6808,7 +6771,7 @@ void _wrap_delete_dist_strategy_options_cdist_21ce5e047d7df6a9(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6820,7 +6783,7 @@ void _wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -6841,7 +6804,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6864,7 +6827,21 @@ void _wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_strategy_options_set_replicas_of_workers(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6884,7 +6861,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -6907,7 +6884,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_21ce5e047d7df6a9(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6928,7 +6905,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6949,7 +6926,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6962,7 +6939,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6985,7 +6962,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6998,7 +6975,7 @@ intgo _wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7030,7 +7007,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7062,7 +7039,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7093,7 +7070,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7105,7 +7082,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_21ce5e047d7df6a9(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7118,7 +7095,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_21ce5e047d7df6a9(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7130,7 +7107,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7143,7 +7120,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7155,7 +7132,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_21ce5e047d7d
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7168,7 +7145,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_21ce5e047d7
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7180,7 +7157,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7193,7 +7170,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7205,7 +7182,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_21ce5e047d7df
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7218,7 +7195,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_21ce5e047d7d
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7230,7 +7207,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_21ce5e047d7d
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7243,7 +7220,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_21ce5e047d7
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7255,7 +7232,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_21ce5e047d7df6a9(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7268,7 +7245,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_21ce5e047d7df6a9(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7280,7 +7257,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7293,7 +7270,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7305,7 +7282,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7318,7 +7295,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7330,7 +7307,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_21ce5e047d7df6a9
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7343,7 +7320,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7355,7 +7332,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_21ce5e047d7df6
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7368,7 +7345,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_21ce5e047d7df
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7380,7 +7357,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_21ce5e047d7df6a9
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7393,7 +7370,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7405,7 +7382,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_21ce5e047d7df6a9(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7418,7 +7395,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_21ce5e047d7df6a9(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7430,7 +7407,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_21ce5e047d7df6a
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7443,7 +7420,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_21ce5e047d7df6
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7455,7 +7432,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7468,7 +7445,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_21ce5e047d7df6a9() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -7479,7 +7456,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_21ce5e047d7df
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -7489,7 +7466,7 @@ void _wrap_delete_dist_strategy_properties_cdist_21ce5e047d7df6a9(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -7512,7 +7489,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -7535,7 +7512,98 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(long long
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0, long long _swig_go_1) {
+  dist_network_options *arg1 = (dist_network_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_network_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->credit_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_network_options_credit_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+  dist_network_options *arg1 = (dist_network_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_network_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->credit_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_network_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+  dist_network_options *arg1 = (dist_network_options *) 0 ;
+  
+  arg1 = *(dist_network_options **)&_swig_go_0; 
+  
+  dist_network_options_count_memory(arg1);
+  
+}
+
+
+dist_network_options *_wrap_new_dist_network_options_cdist_b0ed7a8ee82ad7a8() {
+  dist_network_options *result = 0 ;
+  dist_network_options *_swig_go_result;
+  
+  
+  result = (dist_network_options *)new_dist_network_options();
+  *(dist_network_options **)&_swig_go_result = (dist_network_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_network_options_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+  dist_network_options *arg1 = (dist_network_options *) 0 ;
+  
+  arg1 = *(dist_network_options **)&_swig_go_0; 
+  
+  delete_dist_network_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_network_create_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+  int32_t arg1 ;
+  dist_network_options *arg2 = (dist_network_options *) 0 ;
+  dist_network **arg3 = (dist_network **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  arg2 = *(dist_network_options **)&_swig_go_1; 
+  arg3 = (dist_network **)_swig_go_2; 
+  
+  result = (dist_status)dist_network_create(arg1,(dist_network_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+  dist_network *arg1 = (dist_network *) 0 ;
+  
+  arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_network_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -7547,7 +7615,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7560,7 +7628,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -7572,7 +7640,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_21ce5e047d7df6a9
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7585,7 +7653,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -7597,7 +7665,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_21ce5e047d7df6a9
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7610,7 +7678,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -7622,7 +7690,7 @@ void _wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -7635,7 +7703,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_21ce5e047d7df6a9(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_21ce5e047d7df6a9() {
+dist_run_options *_wrap_new_dist_run_options_cdist_b0ed7a8ee82ad7a8() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -7646,7 +7714,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -7656,7 +7724,7 @@ void _wrap_delete_dist_run_options_cdist_21ce5e047d7df6a9(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7684,7 +7752,7 @@ _gostring_ _wrap_dist_run_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7718,7 +7786,7 @@ _gostring_ _wrap_dist_run_values_cdist_21ce5e047d7df6a9(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7731,7 +7799,7 @@ intgo _wrap_dist_replica_id_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7744,7 +7812,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -7757,7 +7825,7 @@ long long _wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7789,7 +7857,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7821,7 +7889,7 @@ _gostring_ _wrap_dist_merge_call_cdist_21ce5e047d7df6a9(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -7846,7 +7914,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -7869,7 +7937,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7890,7 +7958,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7911,7 +7979,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_21ce5e047d7df6a9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_b0ed7a8ee82ad7a8(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -7934,7 +8002,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_21ce5e047d7df6a9(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7962,7 +8030,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7975,7 +8043,7 @@ intgo _wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -7985,7 +8053,7 @@ void _wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -7997,7 +8065,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_21ce5e047d7df6a9(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8010,7 +8078,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_21ce5e047d7df6a9(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8029,7 +8097,7 @@ void _wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8042,7 +8110,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_21ce5e047d7df6a9(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8054,7 +8122,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8067,7 +8135,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8079,7 +8147,7 @@ void _wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8092,7 +8160,7 @@ long long _wrap_dist_collective_options_group_get_cdist_21ce5e047d7df6a9(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8104,7 +8172,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8117,7 +8185,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_21ce5e047d7df6a9
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8129,7 +8197,7 @@ void _wrap_dist_collective_options_axis_set_cdist_21ce5e047d7df6a9(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8142,7 +8210,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_21ce5e047d7df6a9(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8154,7 +8222,7 @@ void _wrap_dist_collective_options_planned_set_cdist_21ce5e047d7df6a9(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8167,7 +8235,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_21ce5e047d7df6a9(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8179,7 +8247,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8192,7 +8260,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8204,7 +8272,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8217,7 +8285,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8229,7 +8297,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8242,7 +8310,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_21ce5e047d7df6a9(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8254,7 +8322,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8267,7 +8335,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_21ce5e047
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_21ce5e047d7df6a9() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_b0ed7a8ee82ad7a8() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -8278,7 +8346,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8288,7 +8356,7 @@ void _wrap_delete_dist_collective_options_cdist_21ce5e047d7df6a9(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -8302,7 +8370,7 @@ void _wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8314,7 +8382,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8328,7 +8396,7 @@ void _wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8338,7 +8406,7 @@ void _wrap_dist_collective_options_begin_work_cdist_21ce5e047d7df6a9(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -8351,7 +8419,7 @@ long long _wrap_dist_collective_options_work_cdist_21ce5e047d7df6a9(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8388,7 +8456,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8427,7 +8495,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8464,7 +8532,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8499,7 +8567,7 @@ _gostring_ _wrap_dist_all_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8536,7 +8604,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8573,7 +8641,7 @@ _gostring_ _wrap_dist_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8610,7 +8678,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8645,7 +8713,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8684,7 +8752,7 @@ _gostring_ _wrap_dist_scan_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8723,7 +8791,7 @@ _gostring_ _wrap_dist_permute_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -8746,7 +8814,7 @@ _gostring_ _wrap_dist_barrier_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8775,7 +8843,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -8802,7 +8870,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8829,7 +8897,7 @@ _gostring_ _wrap_dist_group_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8850,7 +8918,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8863,7 +8931,7 @@ intgo _wrap_dist_group_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -8878,7 +8946,7 @@ intgo _wrap_dist_group_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -8890,7 +8958,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_21ce5e047d7df6a9(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8903,7 +8971,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_21ce5e047d7df6a9
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -8915,7 +8983,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8928,7 +8996,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_21ce5e047d7d
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -8940,7 +9008,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8953,7 +9021,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_21ce5e047d7df6a9
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -8965,7 +9033,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8978,7 +9046,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_21ce5e047d7df6a9() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_b0ed7a8ee82ad7a8() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -8989,7 +9057,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_21ce5e047
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -8999,7 +9067,7 @@ void _wrap_delete_dist_communication_options_cdist_21ce5e047d7df6a9(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9024,7 +9092,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_21ce5e047d7df6a9(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9036,7 +9104,7 @@ void _wrap_dist_apply_options_kind_set_cdist_21ce5e047d7df6a9(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9049,7 +9117,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_21ce5e047d7df6a9(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9061,7 +9129,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_21ce5e047d7df6a9(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9074,7 +9142,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_21ce5e047d7df6a9(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9086,7 +9154,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_21ce5e047d7df6a9(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9099,7 +9167,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_21ce5e047d7df6a9(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9111,7 +9179,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_21ce5e047d7df6a9(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9124,7 +9192,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_21ce5e047d7df6a9(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_21ce5e047d7df6a9() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_b0ed7a8ee82ad7a8() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9135,7 +9203,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9145,7 +9213,7 @@ void _wrap_delete_dist_apply_options_cdist_21ce5e047d7df6a9(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9161,7 +9229,7 @@ void _wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9173,7 +9241,7 @@ void _wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9183,7 +9251,7 @@ void _wrap_dist_apply_options_want_norm_cdist_21ce5e047d7df6a9(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9196,7 +9264,7 @@ double _wrap_dist_apply_options_norm_cdist_21ce5e047d7df6a9(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9235,7 +9303,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -9261,7 +9329,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_21ce5e047d7df6a9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9284,7 +9352,7 @@ _gostring_ _wrap_dist_work_test_cdist_21ce5e047d7df6a9(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9307,7 +9375,7 @@ _gostring_ _wrap_dist_work_wait_cdist_21ce5e047d7df6a9(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -9334,7 +9402,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9355,7 +9423,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -9365,7 +9433,7 @@ void _wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9386,7 +9454,7 @@ _gostring_ _wrap_dist_work_start_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -9409,7 +9477,7 @@ _gostring_ _wrap_dist_work_ready_cdist_21ce5e047d7df6a9(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9437,7 +9505,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -9470,7 +9538,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9497,7 +9565,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9524,7 +9592,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9551,7 +9619,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9578,7 +9646,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9614,7 +9682,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9637,7 +9705,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9660,7 +9728,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9688,7 +9756,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -9701,7 +9769,7 @@ long long _wrap_dist_value_retain_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -9711,7 +9779,7 @@ void _wrap_dist_value_release_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9724,7 +9792,7 @@ intgo _wrap_dist_value_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9737,7 +9805,7 @@ long long _wrap_dist_value_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -9752,7 +9820,7 @@ long long _wrap_dist_value_item_cdist_21ce5e047d7df6a9(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -9767,7 +9835,7 @@ _gostring_ _wrap_dist_value_key_cdist_21ce5e047d7df6a9(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9787,7 +9855,7 @@ long long _wrap_dist_value_get_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -9823,7 +9891,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9836,7 +9904,7 @@ long long _wrap_dist_value_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9866,7 +9934,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -9894,7 +9962,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9923,7 +9991,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9936,7 +10004,7 @@ _gostring_ _wrap_dist_value_text_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -9949,7 +10017,7 @@ long long _wrap_dist_value_object_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9974,7 +10042,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -9997,7 +10065,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10009,7 +10077,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_21ce5e047d7df6a9(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10022,7 +10090,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_21ce5e047d7df6a9(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10041,7 +10109,7 @@ void _wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10054,7 +10122,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_21ce5e047d7df6a9(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10066,7 +10134,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10079,7 +10147,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10091,7 +10159,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_21ce5e047d7df6a9(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10104,7 +10172,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_21ce5e047d7df6a9(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10116,7 +10184,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_21ce5e047d7df6a9(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10129,7 +10197,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_21ce5e047d7df6a9(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_21ce5e047d7df6a9() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_b0ed7a8ee82ad7a8() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10140,7 +10208,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_21ce5e047d7df6a9() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10150,7 +10218,7 @@ void _wrap_delete_dist_variable_options_cdist_21ce5e047d7df6a9(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10162,7 +10230,7 @@ void _wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10192,7 +10260,7 @@ _gostring_ _wrap_dist_variable_create_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10202,7 +10270,7 @@ void _wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10215,7 +10283,7 @@ _gostring_ _wrap_dist_variable_name_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10228,7 +10296,7 @@ intgo _wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10266,7 +10334,7 @@ _gostring_ _wrap_dist_variable_component_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10291,7 +10359,7 @@ _gostring_ _wrap_dist_variable_read_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10318,7 +10386,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10343,7 +10411,7 @@ _gostring_ _wrap_dist_replica_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10375,7 +10443,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10412,7 +10480,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10425,7 +10493,7 @@ _gostring_ _wrap_dist_variable_class_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10438,7 +10506,7 @@ intgo _wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10451,7 +10519,7 @@ intgo _wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10464,7 +10532,7 @@ intgo _wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -10479,7 +10547,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10513,7 +10581,7 @@ _gostring_ _wrap_dist_variable_device_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10538,7 +10606,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10565,7 +10633,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10594,7 +10662,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10623,7 +10691,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10654,7 +10722,7 @@ _gostring_ _wrap_dist_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10685,7 +10753,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10718,7 +10786,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -10745,7 +10813,7 @@ _gostring_ _wrap_dist_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -10775,7 +10843,7 @@ _gostring_ _wrap_dist_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -10787,7 +10855,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_21ce5e047d7df6a9(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10800,7 +10868,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_21ce5e047d7df6a9(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_21ce5e047d7df6a9() {
+dist_update_options *_wrap_new_dist_update_options_cdist_b0ed7a8ee82ad7a8() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -10811,7 +10879,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -10821,7 +10889,7 @@ void _wrap_delete_dist_update_options_cdist_21ce5e047d7df6a9(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -10857,7 +10925,7 @@ _gostring_ _wrap_dist_replica_update_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10882,7 +10950,7 @@ _gostring_ _wrap_dist_local_results_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -10909,7 +10977,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10937,7 +11005,7 @@ _gostring_ _wrap_dist_destination_device_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -10973,7 +11041,7 @@ _gostring_ _wrap_dist_update_values_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11007,7 +11075,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11020,7 +11088,7 @@ long long _wrap_dist_value_container_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11049,7 +11117,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11080,7 +11148,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11107,7 +11175,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11134,7 +11202,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_21ce5e047d7df6a9(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11157,7 +11225,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_21ce5e047d7df6a9(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11169,7 +11237,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_21ce5e047d7df6a9(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11182,7 +11250,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_21ce5e047d7df6a9(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11194,7 +11262,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_21ce5e047d7df6a9(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11207,7 +11275,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11226,7 +11294,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11239,7 +11307,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_21ce5e047d
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -11251,7 +11319,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e04
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11264,7 +11332,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_21c
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11274,7 +11342,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_21ce5e047d7df6a9(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_21ce5e047d7df6a9() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -11285,7 +11353,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_21ce5e047d7
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11295,7 +11363,7 @@ void _wrap_delete_dist_cross_device_options_cdist_21ce5e047d7df6a9(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -11307,7 +11375,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11323,7 +11391,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -11346,7 +11414,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_21ce5e047d7df6a9(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -11356,7 +11424,7 @@ void _wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11369,7 +11437,7 @@ intgo _wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11382,7 +11450,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11395,7 +11463,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11407,7 +11475,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_21ce5e047d7df6a9(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11420,7 +11488,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -11432,7 +11500,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11445,7 +11513,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11457,7 +11525,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_21ce5e047d7df6a9(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11470,7 +11538,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_21ce5e047d7df6a9(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11482,7 +11550,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_21ce5e047d7df6a9(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11495,7 +11563,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_21ce5e047d7df6a9(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -11507,7 +11575,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -11520,7 +11588,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_21ce5e047d7df6a9(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11532,7 +11600,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_21ce5e047d7df6a9(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11545,7 +11613,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_21ce5e047d7df6a9(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11557,7 +11625,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11570,7 +11638,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11582,7 +11650,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_21ce5e047d7df6a9(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11595,7 +11663,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_21ce5e047d7df6a9(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11607,7 +11675,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_21ce5e047d7df6a9(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11620,7 +11688,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11632,7 +11700,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_21ce5e047d7df6a9(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11645,7 +11713,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_21ce5e047d7df6a9(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11657,7 +11725,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_21ce5e047d7df6a9(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11670,7 +11738,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_21ce5e047d7df6a9(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11682,7 +11750,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_21ce5e047d7df6a9(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11695,7 +11763,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_21ce5e047d7df6a9(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11707,7 +11775,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11720,7 +11788,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11732,7 +11800,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11745,7 +11813,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11757,7 +11825,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_21ce5e047d7df6
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11770,7 +11838,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_21ce5e047d7df
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b0ed7a8ee82ad7a8() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -11781,7 +11849,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -11791,7 +11859,7 @@ void _wrap_delete_dist_dataset_options_cdist_21ce5e047d7df6a9(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11805,7 +11873,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -11837,7 +11905,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11868,7 +11936,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -11880,7 +11948,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11893,7 +11961,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -11905,7 +11973,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11918,7 +11986,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -11930,7 +11998,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_21ce5e047d7df6a9(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11943,7 +12011,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_21ce5e047d7df6a9(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_21ce5e047d7df6a9() {
+dist_input_context *_wrap_new_dist_input_context_cdist_b0ed7a8ee82ad7a8() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -11954,7 +12022,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -11964,7 +12032,7 @@ void _wrap_delete_dist_input_context_cdist_21ce5e047d7df6a9(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11989,7 +12057,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12019,7 +12087,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12029,7 +12097,7 @@ void _wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12052,7 +12120,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12064,7 +12132,7 @@ void _wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12077,7 +12145,7 @@ long long _wrap_dist_position_pass_get_cdist_21ce5e047d7df6a9(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12089,7 +12157,7 @@ void _wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12102,7 +12170,7 @@ long long _wrap_dist_position_elements_get_cdist_21ce5e047d7df6a9(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12114,7 +12182,7 @@ void _wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12127,7 +12195,7 @@ long long _wrap_dist_position_examples_get_cdist_21ce5e047d7df6a9(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12139,7 +12207,7 @@ void _wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12152,7 +12220,7 @@ long long _wrap_dist_position_batches_get_cdist_21ce5e047d7df6a9(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_21ce5e047d7df6a9() {
+dist_position *_wrap_new_dist_position_cdist_b0ed7a8ee82ad7a8() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12163,7 +12231,7 @@ dist_position *_wrap_new_dist_position_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_position_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12173,7 +12241,7 @@ void _wrap_delete_dist_position_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12196,7 +12264,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -12221,7 +12289,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12244,7 +12312,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -12254,7 +12322,7 @@ void _wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -12296,7 +12364,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12327,7 +12395,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12350,7 +12418,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -12380,7 +12448,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -12403,7 +12471,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12426,7 +12494,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12438,7 +12506,7 @@ void _wrap_dist_drift_num_copies_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12451,7 +12519,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12463,7 +12531,7 @@ void _wrap_dist_drift_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12476,7 +12544,7 @@ intgo _wrap_dist_drift_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12488,7 +12556,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12501,7 +12569,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -12513,7 +12581,7 @@ void _wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12526,7 +12594,7 @@ long long _wrap_dist_drift_element_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_21ce5e047d7df6a9() {
+dist_drift *_wrap_new_dist_drift_cdist_b0ed7a8ee82ad7a8() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -12537,7 +12605,7 @@ dist_drift *_wrap_new_dist_drift_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -12547,7 +12615,7 @@ void _wrap_delete_dist_drift_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -12572,7 +12640,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -12604,7 +12672,7 @@ _gostring_ _wrap_dist_metric_create_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12642,7 +12710,7 @@ _gostring_ _wrap_dist_metric_update_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -12667,7 +12735,7 @@ _gostring_ _wrap_dist_metric_result_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -12690,7 +12758,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12703,7 +12771,7 @@ intgo _wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12716,7 +12784,7 @@ _gostring_ _wrap_dist_metric_name_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12729,7 +12797,7 @@ long long _wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -12739,7 +12807,7 @@ void _wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12777,7 +12845,7 @@ _gostring_ _wrap_dist_average_loss_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12808,7 +12876,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12829,7 +12897,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12850,7 +12918,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12871,7 +12939,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_21ce5e047d7df6a9() {
+long long _wrap_dist_get_strategy_cdist_b0ed7a8ee82ad7a8() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -12882,7 +12950,7 @@ long long _wrap_dist_get_strategy_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_21ce5e047d7df6a9() {
+intgo _wrap_dist_has_strategy_cdist_b0ed7a8ee82ad7a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -12893,7 +12961,7 @@ intgo _wrap_dist_has_strategy_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_21ce5e047d7df6a9() {
+intgo _wrap_dist_in_cross_replica_context_cdist_b0ed7a8ee82ad7a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -12904,7 +12972,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_21ce5e047d7df6a9() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_21ce5e047d7df6a9() {
+long long _wrap_dist_get_replica_cdist_b0ed7a8ee82ad7a8() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -12915,7 +12983,7 @@ long long _wrap_dist_get_replica_cdist_21ce5e047d7df6a9() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -12938,7 +13006,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12959,7 +13027,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -12971,7 +13039,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_21ce5e047d7df6a9(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -12984,7 +13052,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_21ce5e047d7df6a9
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_21ce5e047d7df6a9() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -12995,7 +13063,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13005,7 +13073,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_21ce5e047d7df6a9(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13026,7 +13094,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13047,7 +13115,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13068,7 +13136,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13102,7 +13170,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13136,7 +13204,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13166,7 +13234,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13179,7 +13247,7 @@ long long _wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13194,7 +13262,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13237,7 +13305,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13267,7 +13335,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13280,7 +13348,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13295,7 +13363,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13315,7 +13383,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -13325,7 +13393,7 @@ void _wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_21ce5e047d7df6a9() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_b0ed7a8ee82ad7a8() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -13336,7 +13404,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_21ce5e047d7df6a9() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_21ce5e047d7df6a9(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_b0ed7a8ee82ad7a8(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -13346,7 +13414,7 @@ void _wrap_delete_dist_topology_options_cdist_21ce5e047d7df6a9(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13379,7 +13447,7 @@ _gostring_ _wrap_dist_topology_create_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -13389,7 +13457,7 @@ void _wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13422,7 +13490,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -13432,7 +13500,7 @@ void _wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_21ce5e047d7df6a9(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_b0ed7a8ee82ad7a8(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -13455,7 +13523,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_21ce5e047d7df6a9(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13468,7 +13536,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13481,7 +13549,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13494,7 +13562,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13507,7 +13575,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13532,7 +13600,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13557,7 +13625,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13582,7 +13650,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13617,7 +13685,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13652,7 +13720,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -13683,7 +13751,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -13706,7 +13774,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -13719,7 +13787,7 @@ long long _wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13732,7 +13800,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13745,7 +13813,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13772,7 +13840,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13809,7 +13877,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13846,7 +13914,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13858,7 +13926,7 @@ void _wrap_dist_partition_kind_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13871,7 +13939,7 @@ intgo _wrap_dist_partition_kind_get_cdist_21ce5e047d7df6a9(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13883,7 +13951,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_21ce5e047d7df6a9(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13896,7 +13964,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_21ce5e047d7df6a9(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13908,7 +13976,7 @@ void _wrap_dist_partition_logical_device_set_cdist_21ce5e047d7df6a9(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13921,7 +13989,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_21ce5e047d7df6a9(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13933,7 +14001,7 @@ void _wrap_dist_partition_uneven_set_cdist_21ce5e047d7df6a9(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13946,7 +14014,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_21ce5e047d7df6a9(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13958,7 +14026,7 @@ void _wrap_dist_partition_spmd_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13971,7 +14039,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_21ce5e047d7df6a9(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_21ce5e047d7df6a9() {
+dist_partition *_wrap_new_dist_partition_cdist_b0ed7a8ee82ad7a8() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -13982,7 +14050,7 @@ dist_partition *_wrap_new_dist_partition_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -13992,7 +14060,7 @@ void _wrap_delete_dist_partition_cdist_21ce5e047d7df6a9(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14006,7 +14074,7 @@ void _wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14020,7 +14088,7 @@ void _wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14041,7 +14109,7 @@ _gostring_ _wrap_dist_partition_check_cdist_21ce5e047d7df6a9(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -14053,7 +14121,7 @@ void _wrap_dist_split_options_uneven_set_cdist_21ce5e047d7df6a9(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14066,7 +14134,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_21ce5e047d7df6a9(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_21ce5e047d7df6a9() {
+dist_split_options *_wrap_new_dist_split_options_cdist_b0ed7a8ee82ad7a8() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -14077,7 +14145,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -14087,7 +14155,7 @@ void _wrap_delete_dist_split_options_cdist_21ce5e047d7df6a9(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -14114,7 +14182,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14139,7 +14207,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14152,7 +14220,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -14165,7 +14233,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -14188,7 +14256,7 @@ _gostring_ _wrap_dist_value_partition_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -14200,7 +14268,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14213,7 +14281,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -14225,7 +14293,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -14238,7 +14306,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_21ce5e047d7df6a9(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_21ce5e047d7df6a9() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_b0ed7a8ee82ad7a8() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -14249,7 +14317,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -14259,7 +14327,7 @@ void _wrap_delete_dist_devices_options_cdist_21ce5e047d7df6a9(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -14271,7 +14339,7 @@ void _wrap_dist_devices_options_add_result_cdist_21ce5e047d7df6a9(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14305,7 +14373,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14318,7 +14386,7 @@ intgo _wrap_dist_device_replica_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14350,7 +14418,7 @@ _gostring_ _wrap_dist_device_axis_cdist_21ce5e047d7df6a9(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -14380,7 +14448,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -14392,7 +14460,7 @@ void _wrap_dist_halo_ndim_set_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14405,7 +14473,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_21ce5e047d7df6a9() {
+dist_halo *_wrap_new_dist_halo_cdist_b0ed7a8ee82ad7a8() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -14416,7 +14484,7 @@ dist_halo *_wrap_new_dist_halo_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -14426,7 +14494,7 @@ void _wrap_delete_dist_halo_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14440,7 +14508,7 @@ void _wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14454,7 +14522,7 @@ void _wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14468,7 +14536,7 @@ void _wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -14482,7 +14550,7 @@ void _wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -14517,7 +14585,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -14554,7 +14622,7 @@ _gostring_ _wrap_dist_reshard_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -14583,7 +14651,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_21ce5e047d7df6a9(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14603,7 +14671,7 @@ intgo _wrap_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14623,7 +14691,7 @@ intgo _wrap_fail_as_told_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14636,7 +14704,7 @@ _gostring_ _wrap_Text_text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14659,7 +14727,7 @@ _gostring_ _wrap_Text_explain_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -14682,7 +14750,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -14705,7 +14773,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -14728,7 +14796,7 @@ _gostring_ _wrap_Text_describe_value_cdist_21ce5e047d7df6a9(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -14751,7 +14819,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14774,7 +14842,7 @@ _gostring_ _wrap_Text_write_trace_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -14804,7 +14872,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -14827,7 +14895,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14855,7 +14923,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_21ce5e047d7df6a9() {
+Text *_wrap_new_Text_cdist_b0ed7a8ee82ad7a8() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -14866,7 +14934,7 @@ Text *_wrap_new_Text_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_Text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -14876,7 +14944,7 @@ void _wrap_delete_Text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14899,7 +14967,7 @@ _gostring_ _wrap_Stragglers_read_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14912,7 +14980,7 @@ long long _wrap_Stragglers_size_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -14927,7 +14995,7 @@ intgo _wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -14942,7 +15010,7 @@ intgo _wrap_Stragglers_group_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -14957,7 +15025,7 @@ intgo _wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -14972,7 +15040,7 @@ long long _wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -14987,7 +15055,7 @@ long long _wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15002,7 +15070,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15017,7 +15085,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -15032,7 +15100,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_21ce5e047d7df6a9() {
+Stragglers *_wrap_new_Stragglers_cdist_b0ed7a8ee82ad7a8() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -15043,7 +15111,7 @@ Stragglers *_wrap_new_Stragglers_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -15053,7 +15121,7 @@ void _wrap_delete_Stragglers_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15066,7 +15134,7 @@ long long _wrap_Numbers_size_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15081,7 +15149,7 @@ long long _wrap_Numbers_at_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15093,7 +15161,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15105,7 +15173,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15117,7 +15185,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15129,7 +15197,7 @@ void _wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -15141,7 +15209,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15168,7 +15236,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15195,7 +15263,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15207,7 +15275,7 @@ void _wrap_Numbers_partition_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15219,7 +15287,7 @@ void _wrap_Numbers_partition_dimensions_cdist_21ce5e047d7df6a9(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -15244,7 +15312,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15284,7 +15352,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -15307,7 +15375,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_21ce5e047d7df6a9() {
+Numbers *_wrap_new_Numbers_cdist_b0ed7a8ee82ad7a8() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -15318,7 +15386,7 @@ Numbers *_wrap_new_Numbers_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_Numbers_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -15328,7 +15396,7 @@ void _wrap_delete_Numbers_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -15353,7 +15421,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -15384,7 +15452,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15411,7 +15479,7 @@ void _wrap_tensor_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15432,7 +15500,7 @@ void _wrap_Destinations_add_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -15445,7 +15513,7 @@ dist_destination *_wrap_Destinations_get_cdist_21ce5e047d7df6a9(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_21ce5e047d7df6a9() {
+Destinations *_wrap_new_Destinations_cdist_b0ed7a8ee82ad7a8() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -15456,7 +15524,7 @@ Destinations *_wrap_new_Destinations_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_Destinations_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -15466,7 +15534,7 @@ void _wrap_delete_Destinations_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15504,7 +15572,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15542,7 +15610,7 @@ _gostring_ _wrap_quick_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15570,7 +15638,7 @@ _gostring_ _wrap_run_until_cdist_21ce5e047d7df6a9(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

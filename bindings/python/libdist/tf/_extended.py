@@ -218,7 +218,7 @@ class StrategyExtended(Refusing):
         crossing = Crossing(self._native)
 
         def change(place: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
-            copy = Copy(variable, max(place.replica, 0))
+            copy = Copy(variable, max(place.replica - self._native.local_replicas.start, 0))
             return crossing.carry(fn(copy, *crossing.take(positional), **crossing.take(named)))
 
         given = crossing.carry(args), crossing.carry(kwargs)
