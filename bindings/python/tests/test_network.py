@@ -2,6 +2,7 @@
 """Workers that are strategies of one process, each on a thread of its own."""
 
 import gc
+import tempfile
 import threading
 import unittest
 
@@ -154,22 +155,44 @@ class Workers(unittest.TestCase):
             worker(2, 1, 1).run(lambda replica: replica.barrier())
         self.assertNotIn("dist_", caught.exception.hint)
 
-    def test_other_threads_go_on_while_one_waits(self):
+    def test_every_call_that_waits_lets_others_go_on(self):
         """A call that waits for a worker has let go of the GIL: else nobody could make the other one's call."""
         workers = workers_of(1, 1, timeout=60)
-        come = threading.Event()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        turns = [threading.Semaphore(0) for _ in workers]
+        options = {"synchronization": Synchronization.ON_READ, "aggregation": Aggregation.SUM}
+        of_replicas = lambda strategy, fn: strategy.values_from_function(lambda context: fn(context.replica_id))  # noqa: E731
+        row = lambda replica: np.full((1, 2), replica, np.float32)  # noqa: E731
+        calls = [
+            lambda w, s, have: have.update(v=s.variable(np.zeros(2, np.float32), name="v", **options)),
+            lambda w, s, have: have.update(m=s.variable(lambda: np.ones((2, 2), np.float32), name="m")),
+            lambda w, s, have: s.reduce(ReduceOp.SUM, of_replicas(s, row)),
+            lambda w, s, have: s.reduce(ReduceOp.MEAN, of_replicas(s, row), 0),
+            lambda w, s, have: s.reduce_to(ReduceOp.SUM, of_replicas(s, row)),
+            lambda w, s, have: s.batch_reduce_to(ReduceOp.SUM, [(of_replicas(s, row), None)] * 2),
+            lambda w, s, have: s.gather(of_replicas(s, row)),
+            lambda w, s, have: have["v"].read(),
+            lambda w, s, have: have["v"].assign(np.ones(2, np.float32)),
+            lambda w, s, have: s.run(lambda replica: replica.all_reduce(ReduceOp.SUM, row(replica.id))),
+            lambda w, s, have: libdist.save_checkpoint(s, f"{folder.name}/file", {"v": have["v"], "m": have["m"]}),
+            lambda w, s, have: libdist.load_checkpoint(s, f"{folder.name}/file", {"v": have["v"], "m": have["m"]}),
+        ]
 
         def play(w, strategy):
-            if w == 1:
-                come.wait()
-            variable = strategy.variable(np.float32(w + 1), synchronization=Synchronization.ON_READ,
-                                         aggregation=Aggregation.MEAN)
-            return float(variable.read())
+            have = {}
+            for k, call in enumerate(calls):
+                # One begins when the other is on its way; which of them waits, alternates.
+                first = k % 2
+                if w != first:
+                    turns[w].acquire()
+                else:
+                    turns[1 - w].release()
+                call(w, strategy, have)
+            return have["v"].read().tolist()
 
-        timer = threading.Thread(target=come.set)
-        timer.start()
-        self.assertEqual(on_workers(workers, play), [1.0, 1.0])
-        timer.join()
+        for seen in on_workers(workers, play):
+            self.assertEqual(seen, [1.0, 1.0])
 
 
 class Misuse(unittest.TestCase):
