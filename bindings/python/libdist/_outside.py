@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
+from ._interrupt import Watch
 from ._updates import UpdateFn, update_values
 from .communication import CommunicationOptions
 from .constants import StrategyKind
@@ -129,6 +131,7 @@ class Outside:
 
     _handle: int
     _local_replicas: range
+    _has_peers: bool
     _host_failures: Optional[_calls.Failures]
     _cluster_resolver: Optional[ClusterResolver]
 
@@ -309,10 +312,20 @@ class Outside:
         return Variable._of(handle, given) if handle else None
 
     def _call(self, native: Callable[..., Any], *arguments: Any) -> Any:
-        """A call that may use the program's own functions: what they raise is raised."""
-        if self._host_failures is None:
-            return native(*arguments)
-        return _calls.call(self._host_failures, native, *arguments)
+        """A call that may use the program's own functions, whose exceptions it raises; or wait for other workers."""
+        with self._waiting():
+            if self._host_failures is None:
+                return native(*arguments)
+            return _calls.call(self._host_failures, native, *arguments)
+
+    def _waiting(self) -> AbstractContextManager[Any]:
+        """Around a call that may wait for other workers, which Ctrl-C then ends."""
+        if self._has_peers:
+            return Watch(self._cancel_quietly)
+        return nullcontext()
+
+    def _cancel_quietly(self) -> None:
+        raise NotImplementedError
 
     def _self(self) -> Strategy:
         from .strategy import Strategy

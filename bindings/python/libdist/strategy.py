@@ -149,12 +149,14 @@ class Strategy(Outside, Input, Inspection):
         if kind == StrategyKind.MULTI_WORKER_MIRRORED:
             place = self.query()
             self._local_replicas = range(place.first_replica, place.first_replica + place.num_local_replicas)
+            self._has_peers = place.num_workers > 1
         _strategies[self._handle] = self
 
     def _prepare(self, handle: int) -> None:
         self._handle = handle
         self._owned = False
         self._local_replicas = range(1)  # a default strategy's
+        self._has_peers = False  # other workers
         self._cluster_resolver: Optional[ClusterResolver] = None
         self._alive: Optional[weakref.ref[Any]] = None
         self._host_failures: Optional[_calls.Failures] = None

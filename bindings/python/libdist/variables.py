@@ -143,13 +143,15 @@ class Variable:
     def read(self) -> Any:
         """The value as the cross-replica context sees it, as a new array."""
         strategy = self._strategy._native("dist_variable_read")
-        return values.owned(_cdist.dist_variable_read(strategy, self._native()))
+        with self._strategy._waiting():
+            return values.owned(_cdist.dist_variable_read(strategy, self._native()))
 
     def assign(self, value: Any, how: int = Assign.SET) -> None:
         """Assigns to every copy: a tensor to all, a per-replica value to each its own."""
         strategy = self._strategy._native("dist_variable_assign")
         given = values.make(strategy, value)
-        _cdist.dist_variable_assign(strategy, self._native(), int(how), given._handle)
+        with self._strategy._waiting():
+            _cdist.dist_variable_assign(strategy, self._native(), int(how), given._handle)
 
     def assign_add(self, value: Any) -> None:
         """assign() with Assign.ADD."""
@@ -163,7 +165,8 @@ class Variable:
         """Changes rows of every copy: `how` is a Scatter, slices are Value.indexed_slices(), or per-replica ones."""
         strategy = self._strategy._native("dist_variable_scatter")
         given = values.make(strategy, slices)
-        _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
+        with self._strategy._waiting():
+            _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
 
     def update(self, fn: Callable[..., None], args: Any = None) -> None:
         """Calls fn(copy, *args) on every copy, with that replica's components of args, some at the same time."""
@@ -244,7 +247,8 @@ def create(strategy: Strategy, initial: Any, options: dict[str, Any]) -> Variabl
     tensor = None if target or initial is None else [_tensors.give(initial)]
     try:
         failures = target.failures if target else _calls.Failures()
-        made = _calls.call(failures, _cdist.dist_variable_create, handle, tensor, native)
+        with strategy._waiting():
+            made = _calls.call(failures, _cdist.dist_variable_create, handle, tensor, native)
     finally:
         _calls.release(token)
     return Variable(strategy, made, "collector")
