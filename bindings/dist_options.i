@@ -111,6 +111,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %ignore dist_strategy_options::axes;
 %ignore dist_strategy_options::num_axes;
 %ignore dist_strategy_options::reserved2;
+%ignore dist_strategy_options::reserved3;
 %ignore dist_strategy_options::replicas_of_workers;
 %ignore dist_strategy_options::num_workers;
 %ignore dist_strategy_options::functions;

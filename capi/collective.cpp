@@ -59,14 +59,19 @@ struct Tensors {
   std::size_t n;
 };
 
-Call call_of(Collective collective, const Tensors& tensors, const dist_collective_options& options) noexcept {
+Call call_of(Replica& replica, Collective collective, const Tensors& tensors,
+             const dist_collective_options& options) noexcept {
+  const int32_t numerics = replica.pool().numerics();
   Call call;
   call.collective = collective;
   call.numerics = options.numerics;
   call.axis = options.axis;
   call.user_op = options.reduce_fn;
   call.user_data = options.reduce_user_data;
-  if (call.reduces()) call.element_bytes = options.reduce_element_bytes;
+  if (call.reduces()) {
+    call.element_bytes = options.reduce_element_bytes;
+    call.numerics = options.numerics != 0 ? options.numerics : numerics;
+  }
   call.in = tensors.in;
   call.out = tensors.out;
   call.n = tensors.n;
@@ -82,9 +87,9 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
                              Collective collective, const Tensors& tensors, Set&& set) {
   return with_member(replica, options, name,
                      [&](const Member& member, const dist_collective_options& given) -> Status {
-                       Call call = call_of(collective, tensors, given);
-                       set(call);
                        Replica& self = unwrap(replica);
+                       Call call = call_of(self, collective, tensors, given);
+                       set(call);
                        if (given.out_work != nullptr) return begin(self, member, call, given);
                        return collective_of(self, member, call);
                      });
@@ -186,7 +191,7 @@ dist_status exchange_nest(dist_replica* replica, const dist_collective_options* 
                              "are for tensors",
                              name);
                        }
-                       Call call = call_of(collective, {nullptr, nullptr, 0}, given);
+                       Call call = call_of(unwrap(replica), collective, {nullptr, nullptr, 0}, given);
                        call.op = op;
                        ValueRef result;
                        DIST_TRY(exchange_values(unwrap(replica), member, call, *unwrap(value), &result));
@@ -223,7 +228,7 @@ dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, dist_ten
         DIST_TRY(require_blocking(given, "dist_reduce_apply"));
         dist_apply_options how;
         DIST_TRY(read_options(apply, &how, "dist_apply_options"));
-        Call call = call_of(Collective::kReduceApply, {gradients, parameters, n}, given);
+        Call call = call_of(unwrap(replica), Collective::kReduceApply, {gradients, parameters, n}, given);
         call.op = op;
         call.states = how.num_states == 0 ? nullptr : how.states;
         const Update update{how.kind, how.learning_rate, how.momentum, how.clip_norm, how.num_states,

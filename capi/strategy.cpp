@@ -62,6 +62,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
     DIST_TRY(require_zero(given.reserved, "dist_strategy_options.reserved"));
+    DIST_TRY(require_zero(given.reserved3, "dist_strategy_options.reserved3"));
     DIST_TRY(check_list(given.devices, given.num_devices, "dist_strategy_create", "options->devices",
                         "options->num_devices"));
     StrategyOptions wanted;
@@ -77,12 +78,14 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.devices = {given.devices, given.num_devices};
     wanted.parameter_device = given.parameter_device;
     wanted.stack_bytes = given.stack_size_bytes;
+    wanted.numerics = given.numerics;
     DIST_TRY(read_communication(given.communication, &wanted.communication));
     wanted.cross_device = unwrap(given.cross_device);
     wanted.cluster_resolver = unwrap(given.cluster_resolver);
     DIST_TRY(check_list(given.replicas_of_workers, given.num_workers, "dist_strategy_create",
                         "options->replicas_of_workers", "options->num_workers"));
     wanted.network = unwrap(given.network);
+    wanted.staging_bytes = given.staging_bytes;
     wanted.replicas_of_workers = {given.replicas_of_workers, given.num_workers};
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));

@@ -3,6 +3,7 @@
 #include "core/value/variable.hpp"
 
 #include "capi/collective.hpp"
+#include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 #include "core/cross_replica/assign.hpp"
 #include "core/run/replica_assign.hpp"
@@ -100,8 +101,10 @@ dist_status inside(dist_replica* replica, dist_variable* variable, const dist_co
     dist_collective_options given;
     DIST_TRY(read_collective(options, &given));
     DIST_TRY(require_plain(given, name));
-    return body(self, unwrap(dist_replica_strategy(replica)).cross_replica(),
-                self.member(given.tag, given.timeout_ns));
+    DIST_TRY(check_numerics(given.numerics));
+    CrossReplica context = unwrap(dist_replica_strategy(replica)).cross_replica();
+    if (given.numerics != 0) context.numerics = given.numerics;
+    return body(self, context, self.member(given.tag, given.timeout_ns));
   });
 }
 

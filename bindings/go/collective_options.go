@@ -42,7 +42,7 @@ func Tag(tag string) Option { return Option{tag: tag} }
 // Timeout bounds one collective's wait for a peer; NoTimeout: no limit.
 func Timeout(timeout time.Duration) Option { return Option{timeout: timeout} }
 
-// WithNumerics says what the bits of a sum depend on.
+// WithNumerics says what the bits of a sum depend on; without it, and with Ordered, Options.Numerics does.
 func WithNumerics(numerics Numerics) Option {
 	return Option{set: func(c *choices) { c.numerics = numerics }}
 }

@@ -114,6 +114,24 @@ func TestCollectivesOnListsOfTensors(t *testing.T) {
 		})
 }
 
+func TestNumericsOfTheStrategy(t *testing.T) {
+	numbers := []float32{1e8, 1, -1e8, 1, 1}
+	sums := map[dist.Numerics]float32{dist.Ordered: 2, dist.Reproducible: 3, dist.Tree: 1}
+	for numerics, sum := range sums {
+		s := newStrategy(t, dist.Options{Replicas: 5, Numerics: numerics})
+		eachReplica(t, s, func(int) float32 { return sum }, func(r *dist.Replica) (float32, error) {
+			data := []float32{numbers[r.ID()]}
+			err := dist.AllReduce(r, dist.Sum, data)
+			return data[0], err
+		})
+		eachReplica(t, s, func(int) float32 { return sums[dist.Tree] }, func(r *dist.Replica) (float32, error) {
+			data := []float32{numbers[r.ID()]}
+			err := dist.AllReduce(r, dist.Sum, data, dist.WithNumerics(dist.Tree))
+			return data[0], err
+		})
+	}
+}
+
 func TestWeightedMeanAndContributions(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 2})
 	eachReplica(t, s, func(int) float64 { return 2.5 }, func(r *dist.Replica) (float64, error) {

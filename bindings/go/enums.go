@@ -94,6 +94,7 @@ type Numerics int
 const (
 	Ordered      Numerics = 0 // the contributions in the order of replica ids
 	Reproducible Numerics = 1 // the contributions alone, whoever brings them: added exactly, rounded once
+	Tree         Numerics = 2 // as Ordered, but in pairs, pairs of pairs and so on: what costs least over many workers
 )
 
 // ScanKind says where a scan begins.

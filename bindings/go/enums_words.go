@@ -45,6 +45,7 @@ var constantWords = wordTable(`
 	DIST_COLLECTIVE_RESHARD dist.CollectiveReshard
 	DIST_NUMERICS_ORDERED dist.Ordered
 	DIST_NUMERICS_REPRODUCIBLE dist.Reproducible
+	DIST_NUMERICS_TREE dist.Tree
 	DIST_SCAN_INCLUSIVE dist.Inclusive
 	DIST_SCAN_EXCLUSIVE dist.Exclusive
 	DIST_STRATEGY_MIRRORED dist.Mirrored

@@ -261,7 +261,10 @@ func TestNetworkMisuse(t *testing.T) {
 	options.ReplicasOfWorkers = []int{1}
 	_, err = dist.New(options)
 	fails(t, err, dist.ErrInvalidArgument, "the cluster has 2 workers")
-	options.ReplicasOfWorkers = nil
+	options.ReplicasOfWorkers, options.StagingBytes = nil, -1
+	_, err = dist.New(options)
+	fails(t, err, dist.ErrInvalidArgument, "StagingBytes is -1")
+	options.StagingBytes = 1 // the least
 	newStrategy(t, options)
 	_, err = dist.New(options)
 	fails(t, err, dist.ErrFailedPrecondition, "joined this network before")

@@ -36,6 +36,7 @@ type Options struct {
 	// MultiWorkerMirrored: how the other workers are reached; nil: nothing leads to them.
 	Network           *Network
 	ReplicasOfWorkers []int // MultiWorkerMirrored: how many each has; nil: all as many as this one
+	StagingBytes      int64 // MultiWorkerMirrored: most of tensors on their way at a time, with the same bits; 0: 64 MiB
 	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
 	Log func(level LogLevel, message string)
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
@@ -44,6 +45,9 @@ type Options struct {
 	HopGoroutine Choice
 	StackSize    int64 // of each of libdist's threads, in bytes; 0: the system's default
 	AsyncBytes   int64 // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
+	// Numerics says what the bits of sums depend on where a call has no WithNumerics, and those of sums from outside:
+	// Reduce and the like, and variables.
+	Numerics Numerics
 }
 
 // Strategy holds R replicas. Its methods may be called from several goroutines.
@@ -141,6 +145,7 @@ func New(options Options) (*Strategy, error) {
 	native.SetTimeout_ns(int64(options.Timeout))
 	native.SetStack_size_bytes(options.StackSize)
 	native.SetAsync_bytes(options.AsyncBytes)
+	native.SetNumerics(int32Of(int(options.Numerics)))
 	if options.ParameterDevice != "" {
 		native.SetParameter_device(u.text(options.ParameterDevice))
 	}
@@ -151,6 +156,7 @@ func New(options Options) (*Strategy, error) {
 	u.setAxes(native, options.Axes)
 	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
 	native.SetNetwork(u.network(options.Network))
+	native.SetStaging_bytes(options.StagingBytes)
 	if options.ReplicasOfWorkers != nil {
 		replicas := make([]int32, len(options.ReplicasOfWorkers))
 		for i, n := range options.ReplicasOfWorkers {

@@ -157,6 +157,11 @@ const char* op_name(dist_reduce_op op) noexcept {
   }
 }
 
+Status check_numerics(int32_t numerics) noexcept {
+  if (numerics >= DIST_NUMERICS_ORDERED && numerics <= DIST_NUMERICS_TREE) return kOk;
+  return invalid_argument("numerics is %d: use DIST_NUMERICS_ORDERED, REPRODUCIBLE or TREE", numerics);
+}
+
 Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
   if (op < DIST_REDUCE_SUM || op > DIST_REDUCE_PROD) {
     return invalid_argument(

@@ -23,6 +23,8 @@ dist_dtype dtype_of_mean(dist_dtype dtype) noexcept;
 
 // "SUM"; "no op" for a number that is none.
 const char* op_name(dist_reduce_op op) noexcept;
+// OK for DIST_NUMERICS_...
+Status check_numerics(int32_t numerics) noexcept;
 // OK where `op` can reduce `dtype`; says which ops can where not.
 Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept;
 

@@ -75,10 +75,10 @@ Status Call::check_op_of(std::size_t t) const noexcept {
   const bool exact = dtype_is_integer(dtype) || op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
   if (exact && op != DIST_REDUCE_USER && weights == nullptr) return kOk;
   if (sums && real && !traits().prefixes) return kOk;
-  return fail(
-      DIST_UNIMPLEMENTED,
-      "numerics REPRODUCIBLE of %s %s %s: only SUM and MEAN of f16, bf16, f32, f64 can be; use ORDERED",
-      collective_name(collective), op_name(op), dtype_name(dtype));
+  return fail(DIST_UNIMPLEMENTED,
+              "numerics REPRODUCIBLE of %s %s %s: only SUM and MEAN of f16, bf16, f32, f64 can be; use "
+              "ORDERED or TREE",
+              collective_name(collective), op_name(op), dtype_name(dtype));
 }
 
 // Checks that no element of the host's operator is cut: neither at the end of a tensor, nor between parts.
@@ -102,9 +102,7 @@ Status Call::check_elements_of(std::size_t t) const noexcept {
 }
 
 Status Call::check_options(int me, int size) noexcept {
-  if (numerics != DIST_NUMERICS_ORDERED && numerics != DIST_NUMERICS_REPRODUCIBLE) {
-    return invalid_argument("numerics is %d: use DIST_NUMERICS_ORDERED or REPRODUCIBLE", numerics);
-  }
+  DIST_TRY(check_numerics(numerics));
   if (contributions > DIST_MAX_CONTRIBUTIONS) {
     return invalid_argument("contributions is %zu; a sum has at most %d", contributions,
                             DIST_MAX_CONTRIBUTIONS);

@@ -2,6 +2,7 @@
 // Call: what one member of a collective asks for, checked as far as one member can see.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,6 +12,7 @@
 #include "core/comm/group.hpp"
 #include "core/comm/offer.hpp"
 #include "core/comm/signature.hpp"
+#include "core/kernel/tree.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -20,6 +22,13 @@ using UserOp = void (*)(void* acc, const void* in, std::size_t count, dist_dtype
 
 // The largest element of the host's operator. It is folded in a copy of this size, on the stack.
 inline constexpr std::size_t kMostElementBytes = 4096;
+
+// What the host's operator folds by a tree in: a slot for each subtotal that waits, on the stack.
+inline constexpr std::size_t kTreeRoom = std::size_t{6} << 10;
+// How large a slot is, and so an element at most, where so many contributions are folded by a tree.
+constexpr std::size_t most_tree_element(std::size_t contributions) noexcept {
+  return std::min(kMostElementBytes, kTreeRoom / tree_slots(contributions) / 64 * 64);
+}
 
 struct Call {
   Collective collective = Collective::kNone;

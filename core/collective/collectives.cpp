@@ -207,11 +207,12 @@ Status collective(const Member& member, Call& call) noexcept {
   return recorded(member, call.collective, [&] { return check_and_meet(member, call); });
 }
 
-Status all_reduce(const Member& member, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,
-                  std::size_t n) noexcept {
+Status all_reduce(const Member& member, dist_reduce_op op, int32_t numerics, const dist_tensor* in,
+                  dist_tensor* out, std::size_t n) noexcept {
   Call call;
   call.collective = Collective::kAllReduce;
   call.op = op;
+  call.numerics = numerics;
   call.in = in;
   call.out = out;
   call.n = n;

@@ -72,8 +72,8 @@ inline void record_arrival(const Member& member, const Signature& signature, std
                          signature.tag});
 }
 
-Status all_reduce(const Member& member, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,
-                  std::size_t n) noexcept;
+Status all_reduce(const Member& member, dist_reduce_op op, int32_t numerics, const dist_tensor* in,
+                  dist_tensor* out, std::size_t n) noexcept;
 Status broadcast(const Member& member, int32_t root, const dist_tensor* in, dist_tensor* out,
                  std::size_t n) noexcept;
 Status barrier(const Member& member) noexcept;

@@ -105,6 +105,7 @@ class Exchange {
   void run_scan(const Job& job, std::size_t count) const noexcept;
   void fold(const Fold& f) const noexcept;
   void fold_by_user(const Fold& f) const noexcept;
+  void fold_tree_by_user(const Fold& f) const noexcept;
   void fold_exactly(const Fold& f) const noexcept;
   const double* collect_weights(Scratch& scratch) const noexcept;
   std::size_t unwritten(const Job& job) const noexcept;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an exchange folds elements that lie side by side, from left to right.
+// How an exchange folds elements that lie side by side, in the order that the call's numerics say.
 #include <algorithm>
 #include <cstring>
 
 #include "core/collective/exchange.hpp"
 #include "core/kernel/exact.hpp"
 #include "core/kernel/superaccumulator.hpp"
+#include "core/kernel/tree.hpp"
 #include "core/kernel/weighted.hpp"
 
 namespace dist {
@@ -26,16 +27,21 @@ void Exchange::reduce(std::size_t t, std::size_t first, std::size_t count, std::
 }
 
 void Exchange::fold(const Fold& f) const noexcept {
-  if (call_.op == DIST_REDUCE_USER) return fold_by_user(f);
+  if (call_.op == DIST_REDUCE_USER) {
+    return call_.numerics == DIST_NUMERICS_TREE && f.num_src > 3 ? fold_tree_by_user(f) : fold_by_user(f);
+  }
   if (call_.numerics == DIST_NUMERICS_REPRODUCIBLE && dtype_is_floating(f.dtype) &&
       (call_.op == DIST_REDUCE_SUM || call_.op == DIST_REDUCE_MEAN)) {
     return fold_exactly(f);
   }
+  const bool tree = call_.numerics == DIST_NUMERICS_TREE;
   if (f.weights != nullptr) {
-    return weighted_mean(f.dtype, {f.src, f.weights, f.dst, f.num_src, f.num_dst, f.count});
+    const WeightedArguments args{f.src, f.weights, f.dst, f.num_src, f.num_dst, f.count};
+    return tree ? weighted_tree_mean(f.dtype, args) : weighted_mean(f.dtype, args);
   }
-  reduce_kernel(f.dtype, call_.op)(
-      {f.src, f.dst, f.num_src, f.num_dst, f.count, static_cast<double>(f.num_src), stream_});
+  const ReduceKernel kernel =
+      tree ? tree_kernel(f.dtype, call_.op, f.num_src) : reduce_kernel(f.dtype, call_.op);
+  kernel({f.src, f.dst, f.num_src, f.num_dst, f.count, static_cast<double>(f.num_src), stream_});
 }
 
 // One weight for each source, in the order of the sources; NULL if the call has no weights.
@@ -75,6 +81,29 @@ void Exchange::fold_by_user(const Fold& f) const noexcept {
     for (std::size_t s = 1; s < f.num_src; ++s)
       call_.user_op(acc, f.src[s] + at * size, n, f.dtype, call_.user_data);
     for (std::size_t d = 0; d < f.num_dst; ++d) std::memcpy(f.dst[d] + at * size, acc, n * size);
+  }
+}
+
+// The same by the tree, of whose subtotals each has a slot. fit.cpp sees to it that a slot has room for an
+// element.
+void Exchange::fold_tree_by_user(const Fold& f) const noexcept {
+  alignas(64) std::byte room[kTreeRoom];
+  const std::size_t slot_bytes = most_tree_element(f.num_src);
+  const std::size_t size = call_.element_bytes != 0 ? call_.element_bytes : dtype_size(f.dtype);
+  const std::size_t all = f.count * dtype_size(f.dtype) / size;
+  const std::size_t most = slot_bytes / size;
+  for (std::size_t at = 0; at < all; at += most) {
+    const std::size_t n = std::min(most, all - at);
+    const auto slot = [&](std::size_t s) { return room + s * slot_bytes; };
+    const auto fold_in = [&](std::size_t s, const std::byte* in) {
+      call_.user_op(slot(s), in, n, f.dtype, call_.user_data);
+    };
+    walk_tree(
+        f.num_src,
+        [&](std::size_t s, std::size_t p) { std::memcpy(slot(s), f.src[p] + at * size, n * size); },
+        [&](std::size_t s, std::size_t p) { fold_in(s, f.src[p] + at * size); },
+        [&](std::size_t s) { fold_in(s, slot(s + 1)); });
+    for (std::size_t d = 0; d < f.num_dst; ++d) std::memcpy(f.dst[d] + at * size, slot(0), n * size);
   }
 }
 

@@ -75,6 +75,15 @@ bool Exchange::refuses(const MemberNames& group, int member, ErrorRecord* out_wh
     return refuse(out_why, {{}, most, given, "add some of them up before"},
                   "%zu contributions to one sum; it has at most %d", sources_, DIST_MAX_CONTRIBUTIONS);
   }
+  if (call_.numerics == DIST_NUMERICS_TREE && call_.element_bytes > most_tree_element(sources_)) {
+    char most[48];
+    char given[32];
+    std::snprintf(most, sizeof most, "elements of at most %zu bytes", most_tree_element(sources_));
+    std::snprintf(given, sizeof given, "%zu bytes", call_.element_bytes);
+    return refuse(out_why, {{}, most, given, "use ORDERED, or smaller elements"},
+                  "reduce_element_bytes is %zu; numerics TREE of %zu contributions takes at most %zu",
+                  call_.element_bytes, sources_, most_tree_element(sources_));
+  }
   if (call_.traits().pairs() && pairs_differ(group, out_why)) return true;
   if ((call_.joins() || call_.cuts()) && sizes_differ(group, member, out_why)) return true;
   return !surely_apart(member) && overlaps(group, member, out_why);
@@ -219,7 +228,7 @@ bool Exchange::overlaps(const MemberNames& group, int member, ErrorRecord* out_w
       one_for_all = offers_[p]->out != nullptr && offers_[p]->out[t].data == own.out[t].data;
     }
     int64_t before = 0;
-    for (int p = 0; p < member && !whole; ++p) before += tasks_.part(p, t);
+    for (int p = 0; p < member && (call_.joins() || call_.cuts()); ++p) before += tasks_.part(p, t);
     if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t, before)) {
       return refuse(out_why,
                     {group.name(member), "the part in its own place in the whole, or apart from it",

@@ -336,6 +336,7 @@ void describe(const Signature& signature, char* out, std::size_t size) noexcept 
   text.add("%s", called_name(signature));
   if (signature.op != 0) text.add(" %s", op_name(signature.op));
   if (signature.numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
+  if (signature.numerics == DIST_NUMERICS_TREE) text.add(" (as a tree)");
   if (traits_of(signature.collective).prefixes && signature.kind == DIST_SCAN_EXCLUSIVE)
     text.add(" (exclusive)");
   if (signature.root >= 0)

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // WorkerMeeting: how the workers meet whose replicas make up one group.
 //
-// A group's members are those of one process. A collective over several workers is met twice: by the members of
-// each worker in their group, and by the workers, for each of which one member goes, its carrier (rank 0).
+// A group's members are those of one process. A collective over several workers is one round of each worker's group,
+// in which the workers meet, for each of which one member goes, its carrier (rank 0).
 //
-//     member       carrier
-//     arrive       arrive      all members of this worker agree
-//                  meet        all workers agree
-//                  move        what the members of the others have brought lies here
-//     await_done   done
-//     arrive       arrive      all may read it, and each other's buffers
-//     fold         fold
-//     finish       finish
+//     member          carrier
+//     arrive, enter   arrive, enter    all members of this worker agree
+//                     meet             all workers agree
+//                     move             what the members of the others say lies here
+//     await_release   release
+//     step            step, pass       as often as needed: what one member made of it is seen by all, and tensors
+//                                      go from worker to worker
+//     finish          finish
 //
-// No wait for a worker lies between the group's enter() and finish(): what is sent and received lies in payloads
-// that are the meeting's, so that giving up never waits for a wire. The carrier alone looks at the deadline; the
-// other members wait for it.
+// What is sent and received lies in memory that is the meeting's, so that giving up waits for no wire: only until
+// the carrier has taken back what is under way. The carrier alone looks at the deadline; the other members wait for it.
 //
 // Messages carry the number of the collective, which the workers count alike. Trouble comes in notices, for which
 // each worker listens all the time:
@@ -30,6 +29,7 @@
 // Once a collective has failed the run is over, as in a group; the next one begins with begin_run() on all workers.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -42,30 +42,10 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
+#include "core/comm/worker_messages.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist {
-
-// What one worker says about one collective. Sent as it is, and not trusted.
-struct WorkerHeader {
-  static constexpr uint32_t kMagic = 0x4C44'5748;
-  static constexpr uint32_t kVersion = 1;
-  static constexpr uint64_t kSizesVary = UINT64_MAX;
-
-  uint32_t magic = kMagic;
-  uint32_t version = kVersion;
-  int32_t members = 0;         // of this worker
-  uint64_t payload_bytes = 0;  // of each member's payload, or kSizesVary
-  Signature signature;         // without addresses
-};
-
-struct WorkerNotice {
-  uint32_t magic = WorkerHeader::kMagic;
-  uint32_t version = WorkerHeader::kVersion;
-  uint64_t completed = 0;  // leave: collectives, all of whose messages have been sent
-  uint32_t reported = 0;   // leave: 1 where a report was sent before
-  ErrorRecord record;      // leave: why, where its code is not OK; report: that
-};
 
 // Bytes that a member brings to a collective, or that came from one.
 class Payload {
@@ -79,11 +59,15 @@ class Payload {
   ~Payload() { memory_.free(data_, room_, kAlign); }
   Payload& operator=(const Payload&) = delete;
 
-  // What was in it is lost.
-  Status resize(std::size_t bytes) noexcept;
+  // What was in it is lost. `spare`: with room for more, so that sizes that grow a little from call to call do not
+  // allocate each time.
+  Status resize(std::size_t bytes, bool spare = true) noexcept;
   std::byte* data() noexcept { return data_; }
   const std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
+
+  // Of a member's own: it says all that the member brings, the elements of its tensors too.
+  bool complete = true;
 
  private:
   static constexpr std::size_t kAlign = 64;
@@ -94,15 +78,28 @@ class Payload {
   std::size_t bytes_ = 0;
 };
 
+// What goes to one worker and comes from it at a time. 0 bytes: nothing.
+struct Passage {
+  const std::byte* send = nullptr;
+  std::size_t send_bytes = 0;
+  std::byte* receive = nullptr;
+  std::size_t receive_bytes = 0;
+};
+
 class WorkerMeeting final : public TransportListener {
  public:
   static constexpr int64_t kReportGraceNs = 1'000'000'000;
+  // A payload is at most so much longer than this worker's longest: they differ in few things.
+  static constexpr std::size_t kMostBeside = std::size_t{1} << 20;
+
+  static constexpr std::size_t kDefaultStagingBytes = std::size_t{64} << 20;
 
   struct Options {
     std::span<const int> members;  // of each worker; the group has those of this one
     int64_t timeout_ns = 0;        // the group's; 0: none
-    // Of what one worker gets in one collective.
-    std::size_t most_bytes = std::size_t{1} << 30;
+    // Of tensors that are on their way to or from this worker at a time: what is larger goes in pieces. The least of
+    // all workers' counts. Less than a unit of each member's for each worker is taken as that.
+    std::size_t most_bytes = kDefaultStagingBytes;
   };
 
   // `group` outlives it, and so does the transport, whose listener it is. Throws std::bad_alloc.
@@ -113,9 +110,15 @@ class WorkerMeeting final : public TransportListener {
 
   int num_workers() const noexcept { return static_cast<int>(peers_.size()); }
   int me() const noexcept { return me_; }
-  // Members of all workers, and the first of this one among them.
+  // Members of all workers, and the first of a worker's among them; of this worker's; of the one behind the last.
   int num_members() const noexcept { return num_members_; }
-  int first() const noexcept { return peers_[static_cast<std::size_t>(me_)].first; }
+  int first_of(int worker) const noexcept {
+    return worker < num_workers() ? peers_[static_cast<std::size_t>(worker)].first : num_members_;
+  }
+  int first() const noexcept { return first_of(me_); }
+  const Host& host() const noexcept { return host_; }
+  // Of this worker; see Options::most_bytes.
+  std::size_t own_staging_bytes() const noexcept { return most_bytes_; }
 
   // Before a run, after the group's, with no member inside.
   void begin_run() noexcept;
@@ -131,38 +134,112 @@ class WorkerMeeting final : public TransportListener {
   const Payload& incoming(int rank) const noexcept { return incoming_[static_cast<std::size_t>(rank)]; }
 
   // The carrier, when all members of this worker have come: meets the other workers and moves the payloads. After
-  // a failure the group is poisoned. timeout_ns: as in Group::arrive().
-  Status meet_and_move(const Signature& signature, int64_t timeout_ns) noexcept;
+  // a failure the group is poisoned. timeout_ns: as in Group::arrive(), from start_ns on, or from now on.
+  Status meet_and_move(const Signature& signature, int64_t timeout_ns, int64_t start_ns) noexcept;
+  Status meet_and_move(const Signature& signature, int64_t timeout_ns) noexcept {
+    return meet_and_move(signature, timeout_ns, host_.now_ns());
+  }
+
+  // ---- From meet_and_move() to the collective's end ----
+
+  // The payloads of all members of all workers are complete: the collective has no further messages.
+  bool complete() const noexcept { return complete_; }
+  // How much room the worker with the least has for tensors.
+  std::size_t staging_bytes() const noexcept { return staging_bytes_; }
+
+  // The carrier lets the other members go on, each of which waits for that before its first step. False: the group is
+  // poisoned, and finish() comes next; the carrier alone decides that, so that no member waits for one that is gone.
+  bool release() noexcept;
+  bool await_release(int member) noexcept;
+  // All members: when all have come, the carrier calls carry(), and then all go on. False: as release(). A carrier
+  // that gives up between steps releases the others once more.
+  template <class Carry>
+  bool step(int member, Carry&& carry) noexcept {
+    if (member != 0) {
+      count_in();
+      return await_release(member);
+    }
+    if (await_members().ok()) (void)carry();
+    return release();
+  }
+  // Inside carry(): room for tensors, whose content is lost.
+  Status reserve(std::size_t bytes) noexcept;
+  std::byte* staging() noexcept { return staging_.data(); }
+  // Inside carry(): sends to each worker and receives from each; passages[me()] is not used.
+  Status pass(std::span<const Passage> passages) noexcept;
+  // Inside the last carry(): this worker owes the others nothing more.
+  void complete_collective() noexcept { completed_ = number_; }
 
   void happened() noexcept override { group_.progress().advance(); }
 
  private:
-  enum Series : uint32_t { kHeaders, kSizes, kPayloads, kLeaves, kReports };
+  enum Series : uint32_t { kHeaders, kSizes, kPayloads, kPieces, kLeaves, kReports };
+  // A notice that is to come, and what it says once it has been read.
+  struct Incoming {
+    Transfer transfer;
+    std::byte bytes[WorkerNotice::kBytes];
+    WorkerNotice notice;
+    Reading reading = Reading::kBad;
+    bool read = false;
+    // False: it is under way, cancelled or lost.
+    bool here() const noexcept { return transfer.end() == Transfer::End::kDone; }
+    bool good() noexcept;
+  };
   struct Peer {
-    explicit Peer(Memory& memory) : sizes(&memory), receive_payloads(&memory), send_payloads(&memory) {}
+    explicit Peer(Memory& memory)
+        : sizes(&memory), size_bytes(&memory), receive_payloads(&memory), send_payloads(&memory) {}
     int first = 0;
     int members = 0;
+    // Its header, once that is there and has been read.
+    bool good() noexcept;
     WorkerHeader header;
+    Reading reading = Reading::kBad;
+    bool read = false;
+    std::byte header_bytes[WorkerHeader::kBytes];
     std::pmr::vector<uint64_t> sizes;  // of the members' payloads
-    WorkerNotice leave;
+    std::pmr::vector<std::byte> size_bytes;
+    Incoming leave;
     Signature departed;  // for reports
     Transfer send_header, receive_header;
     Transfer send_sizes, receive_sizes;
-    Transfer send_leave, receive_leave;
+    Transfer send_piece, receive_piece;
+    Transfer send_leave;
     Transfer send_report;
     std::pmr::vector<Transfer*> receive_payloads;  // by member of the peer
     std::pmr::vector<Transfer*> send_payloads;     // by own member
-    // Its notice is there; without one it is under way, cancelled or lost.
-    bool left() const noexcept { return receive_leave.end() == Transfer::End::kDone; }
   };
 
   MessageKey key(Series series, uint32_t part = 0) const noexcept;
   template <class Body>
-  void each_peer(Body&& body) noexcept;
+  void each_peer(Body&& body) noexcept {
+    for (int w = 0; w < num_workers(); ++w) {
+      if (w != me_) body(w, peers_[static_cast<std::size_t>(w)]);
+    }
+  }
+  // Each worker begins with the one behind it, so that not all speak to the same one at a time.
   template <class Body>
-  void each_transfer(Body&& body) noexcept;
+  void each_peer_in_turn(Body&& body) noexcept {
+    for (int i = 1; i < num_workers(); ++i) {
+      const int w = (me_ + i) % num_workers();
+      body(w, peers_[static_cast<std::size_t>(w)]);
+    }
+  }
+  // Those of a collective: notices stay.
+  template <class Body>
+  void each_transfer(Body&& body) noexcept {
+    each_peer([&](int w, Peer& peer) {
+      for (Transfer* each : {&peer.send_header, &peer.receive_header, &peer.send_sizes, &peer.receive_sizes,
+                             &peer.send_piece, &peer.receive_piece})
+        body(w, *each);
+      for (Transfer* each : peer.receive_payloads) body(w, *each);
+      for (Transfer* each : peer.send_payloads) body(w, *each);
+    });
+  }
   template <class Over>
   Status await(Over&& over) noexcept;
+  Status await_transfers() noexcept;
+  void count_in() noexcept;
+  Status await_members() noexcept;
   Status meet(const Signature& signature) noexcept;
   Status move() noexcept;
   Status move_sizes() noexcept;
@@ -172,18 +249,20 @@ class WorkerMeeting final : public TransportListener {
     bool told = false;  // by another worker: it is not this one's own finding
   };
   bool find_trouble(Found* out) noexcept;
-  bool left_by_itself(const Peer& peer) const noexcept;
+  bool left_by_itself(Peer& peer) noexcept;
   ErrorRecord verdict_of(Trouble trouble, int64_t waited_ns) noexcept;
   ErrorRecord lost(int worker) noexcept;
   ErrorRecord broken(int worker, const char* what) noexcept;
-  [[gnu::format(printf, 4, 5)]] ErrorRecord of_worker(int worker, dist_status code, const char* format,
-                                                      ...) noexcept;
+  ErrorRecord unlike(int worker, const Peer& peer) noexcept;
+  ErrorRecord no_memory(dist_status code) noexcept;
+  ErrorRecord of_worker(int worker, dist_status code) noexcept;
   Status fail_all(const Found& found) noexcept;
   bool await_leader() noexcept;
   void take_back() noexcept;
   void end(Transfer& transfer) noexcept;
   void cancel_all() noexcept;
 
+  Memory& memory_;
   Transport& transport_;
   Group& group_;
   const Host host_;
@@ -194,20 +273,32 @@ class WorkerMeeting final : public TransportListener {
   uint32_t run_ = 0;
   uint64_t number_ = 0;     // the collective under way, from 1
   uint64_t completed_ = 0;  // those whose messages have all been sent
+  uint32_t passes_ = 0;     // of the collective under way
   bool reported_ = false;   // the leader has sent its report in this run
+  bool complete_ = false;
+  std::size_t staging_bytes_ = 0;
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
   WorkerHeader own_;
+  std::byte own_bytes_[WorkerHeader::kBytes];
   std::pmr::vector<uint64_t> own_sizes_;
-  WorkerNotice own_leave_;
-  WorkerNotice own_report_;
-  WorkerNotice leader_report_;
-  Transfer receive_report_;  // begun on workers that are not the leader
+  std::pmr::vector<std::byte> own_size_bytes_;
+  std::byte own_leave_[WorkerNotice::kBytes];
+  std::byte own_report_[WorkerNotice::kBytes];
+  Incoming report_;  // the leader's, on workers that are not the leader
   std::pmr::deque<Peer> peers_;
   std::pmr::vector<Payload> outgoing_;
   std::pmr::vector<Payload> tables_;
   std::pmr::vector<Payload> incoming_;
   std::pmr::deque<Transfer> payload_transfers_;
+  Payload staging_;
+  // Steps: how often members that are not the carrier have come; how often the carrier has waited for all of them;
+  // how often it has released them, and how often each has seen that.
+  std::atomic<uint64_t> counted_{0};
+  uint64_t awaited_ = 0;
+  Word released_;
+  std::atomic<bool> ended_{false};  // and that they do not go on
+  std::pmr::vector<uint32_t> seen_;
 };
 
 }  // namespace dist

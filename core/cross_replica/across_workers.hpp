@@ -17,8 +17,10 @@ class AcrossWorkers {
   virtual int num_workers() const noexcept = 0;
   virtual int me() const noexcept = 0;
   // outs[t] = the fold of in[k * n + t] over the contributions k of worker 0, 1, ..., in their order; n is the number of
-  // outs, and every worker brings at least one contribution. MEAN divides by the number of all of them.
-  virtual Status reduce(dist_reduce_op op, std::span<const dist_tensor> in, std::span<dist_tensor> outs) = 0;
+  // outs, and every worker brings at least one contribution. MEAN divides by the number of all of them; `numerics` are
+  // DIST_NUMERICS_...
+  virtual Status reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
+                        std::span<dist_tensor> outs) = 0;
   // The workers' tensors, joined along the axis, along which their sizes may differ.
   virtual Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) = 0;
   // Every worker gets what worker 0 has.

@@ -121,7 +121,8 @@ Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t h
 // The fold of what replica 0, 1, ... gave or have.
 Status fold(const CrossReplica& context, dist_reduce_op op, std::span<const dist_tensor> tensors,
             ValueRef* out) {
-  FoldPlan plan(*context.memory, context.workers);
+  DIST_TRY(check_numerics_of(context.numerics, tensors[0].dtype));
+  FoldPlan plan(*context.memory, context.numerics, context.workers);
   DIST_TRY(plan.add(op, tensors, out));
   return plan.run(*context.arena);
 }

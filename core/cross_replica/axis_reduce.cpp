@@ -249,7 +249,7 @@ Status reduce_axes(const CrossReplica& context, dist_reduce_op op, std::span<con
   auto* const data = static_cast<std::byte*>(result->tensor().data);
   const bool half = sum_dtype != dtype;
   std::pmr::vector<float> wide(half ? count : 0, &memory);
-  FoldPlan plan(memory);
+  FoldPlan plan(memory, context.numerics);
   plan.add(sum_dtype, op, elements, count, rows, half ? static_cast<void*>(wide.data()) : data);
   DIST_TRY(plan.run(*context.arena));
   if (half) round_to_half(dtype, wide.data(), data, count);

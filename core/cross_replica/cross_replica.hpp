@@ -20,7 +20,8 @@ struct CrossReplica {
   Arena* arena;
   int32_t kind = DIST_STRATEGY_MIRRORED;
   const CrossDevice* cross_device = nullptr;  // NULL: libdist reduces
-  AcrossWorkers* workers = nullptr;           // NULL: all replicas are here
+  int32_t numerics = DIST_NUMERICS_ORDERED;
+  AcrossWorkers* workers = nullptr;  // NULL: all replicas are here
 };
 
 }  // namespace dist

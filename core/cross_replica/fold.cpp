@@ -6,6 +6,7 @@
 #include "core/base/os/cpus.hpp"
 #include "core/base/tensor.hpp"
 #include "core/kernel/fp_environment.hpp"
+#include "core/kernel/tree.hpp"
 
 namespace dist {
 
@@ -17,14 +18,27 @@ Status check_reduction(dist_reduce_op op) noexcept {
       op, op_name(op));
 }
 
+Status check_numerics_of(int32_t numerics, dist_dtype dtype) noexcept {
+  if (numerics != DIST_NUMERICS_REPRODUCIBLE || dtype != DIST_COMPLEX64) return kOk;
+  return fail(
+      DIST_UNIMPLEMENTED,
+      "the strategy's numerics are REPRODUCIBLE, which sums of complex64 cannot be: give it ORDERED or "
+      "TREE");
+}
+
 void FoldPlan::add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
                    std::span<const std::byte* const> sources, void* to) {
   if (count == 0) return;
   const std::size_t size = dtype_size(dtype);
   const std::size_t result_size = dtype_size(op == DIST_REDUCE_MEAN ? dtype_of_mean(dtype) : dtype);
   const std::size_t per_block = kBlockBytes / size;
-  folds_.push_back({reduce_kernel(dtype, op), size, result_size, count, sources_.size(), sources.size(),
-                    num_blocks_, divisor, static_cast<std::byte*>(to)});
+  const bool tree = numerics_ == DIST_NUMERICS_TREE;
+  // One source is a sum already.
+  const bool exact = numerics_ == DIST_NUMERICS_REPRODUCIBLE && sources.size() > 1;
+  folds_.push_back({tree ? tree_kernel(dtype, op, sources.size()) : reduce_kernel(dtype, op),
+                    exact ? exact_kernel(dtype) : nullptr, size, result_size, count, sources_.size(),
+                    sources.size(), num_blocks_, exact && op != DIST_REDUCE_MEAN ? 1 : divisor,
+                    static_cast<std::byte*>(to)});
   sources_.insert(sources_.end(), sources.begin(), sources.end());
   num_blocks_ += (count + per_block - 1) / per_block;
   bytes_ += count * size * sources.size();
@@ -62,7 +76,7 @@ Status FoldPlan::run_shared() {
     for (std::size_t k = 0; k < folds.contributions; ++k) {
       for (std::size_t t = 0; t < n; ++t) lists.push_back(folds.sources[t * folds.contributions + k]);
     }
-    DIST_TRY(workers_->reduce(shared_op_, lists, folds.results));
+    DIST_TRY(workers_->reduce(shared_op_, numerics_, lists, folds.results));
   }
   return kOk;
 }
@@ -106,6 +120,9 @@ void FoldPlan::run_block(std::size_t block, bool stream) const noexcept {
     sources[i] = sources_[fold.first_source + i] + first * fold.element_bytes;
   }
   std::byte* const to[] = {fold.to + first * fold.result_bytes};
+  if (fold.exact != nullptr) {
+    return fold.exact({sources, to, fold.num_sources, 1, count, nullptr, fold.divisor, stream});
+  }
   fold.kernel({sources, to, fold.num_sources, 1, count, fold.divisor, stream});
 }
 

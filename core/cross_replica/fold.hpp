@@ -14,6 +14,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/cross_replica/across_workers.hpp"
+#include "core/kernel/exact.hpp"
 #include "core/kernel/reduce.hpp"
 #include "core/value/value.hpp"
 
@@ -21,6 +22,8 @@ namespace dist {
 
 // OK for what reduces values from outside: SUM and MEAN.
 Status check_reduction(dist_reduce_op op) noexcept;
+// OK for a dtype that can be added in these numerics.
+Status check_numerics_of(int32_t numerics, dist_dtype dtype) noexcept;
 
 class FoldPlan {
  public:
@@ -29,16 +32,18 @@ class FoldPlan {
   static constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
 
   // `workers`: what is added as the replicas' tensors is folded over theirs too; NULL: there are no others.
-  explicit FoldPlan(Memory& memory, AcrossWorkers* workers = nullptr)
+  explicit FoldPlan(Memory& memory, int32_t numerics = DIST_NUMERICS_ORDERED,
+                    AcrossWorkers* workers = nullptr)
       : memory_(memory),
+        numerics_(numerics),
         workers_(workers),
         folds_(&memory),
         sources_(&memory),
         kept_(&memory),
         shared_{SharedFolds(memory), SharedFolds(memory)} {}
 
-  // to = sources[0] op sources[1] op ..., / divisor for MEAN. All are row-major without gaps and stay the
-  // caller's until run(). `op` and `dtype` are a pair that check_op() accepts.
+  // to = sources[0] op sources[1] op ..., in the plan's numerics, / divisor for MEAN. All are row-major without
+  // gaps and stay the caller's until run(). `op` and `dtype` are a pair that check_op() accepts.
   void add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
            std::span<const std::byte* const> sources, void* to);
 
@@ -56,6 +61,7 @@ class FoldPlan {
  private:
   struct Fold {
     ReduceKernel kernel;
+    ExactKernel exact;  // takes its place; NULL: none
     std::size_t element_bytes;
     std::size_t result_bytes;  // of an element
     std::size_t count;
@@ -81,6 +87,7 @@ class FoldPlan {
   Status run_shared();
 
   Memory& memory_;
+  const int32_t numerics_;
   AcrossWorkers* const workers_;
   std::pmr::vector<Fold> folds_;
   std::pmr::vector<const std::byte*> sources_;

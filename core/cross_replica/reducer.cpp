@@ -25,7 +25,7 @@ dist_tensor view(const Value& value, LocalReplica replica) noexcept {
 }  // namespace
 
 Reducer::Reducer(const CrossReplica& context, ReduceRules rules, dist_reduce_op op)
-    : context_(context), rules_(rules), op_(op), plan_(*context.memory, context.workers) {}
+    : context_(context), rules_(rules), op_(op), plan_(*context.memory, context.numerics, context.workers) {}
 
 Status Reducer::set_destination(const Destination& destination) noexcept {
   return resolve(context_, destination, &place_);
@@ -188,6 +188,7 @@ Status Reducer::check_leaf(std::span<const dist_tensor> tensors, const Path& pat
   const PathText where(path);
   if (!check_op(op_, first.dtype).ok())
     return invalid_argument("%s: %s", where.c_str(), last_error().message);
+  DIST_TRY(check_numerics_of(context_.numerics, first.dtype));
   DIST_TRY(check_axes(axes_, first.ndim, where.c_str(), out_axes));
   for (std::size_t r = 1; r < tensors.size(); ++r) {
     bool equal = tensors[r].dtype == first.dtype && tensors[r].ndim == first.ndim;

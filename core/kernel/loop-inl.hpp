@@ -8,6 +8,7 @@
 
 #include "core/kernel/elements-inl.hpp"
 #include "core/kernel/reduce.hpp"
+#include "core/kernel/tree.hpp"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
@@ -86,6 +87,16 @@ HWY_INLINE void store_part(hn::Vec<D> value, D d, T* to, std::size_t n) {
   }
 }
 
+// An element class whose contributions are folded by the tree of tree.hpp instead of from left to right.
+template <class Element>
+struct AsTree : Element {
+  explicit HWY_INLINE AsTree(const ReduceArguments& args) : Element(args) {}
+};
+template <class Element>
+inline constexpr bool kIsTree = false;
+template <class Element>
+inline constexpr bool kIsTree<AsTree<Element>> = true;
+
 // kSrc sources into kDst destinations; 0: as many as the arguments say.
 template <class Element, std::size_t kSrc, std::size_t kDst>
 class Loop {
@@ -101,15 +112,7 @@ class Loop {
   template <std::size_t kVectors, bool kStream>
   HWY_INLINE void vectors(std::size_t at) const {
     Value sum[kVectors];
-    DIST_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) sum[v] = Element::load(src_[0] + at + v * kStep);
-    for (std::size_t p = 1; p < src_.size(); ++p) {
-      const auto* from = src_[p] + at;
-      DIST_UNROLL
-      for (std::size_t v = 0; v < kVectors; ++v) {
-        sum[v] = Element::apply(sum[v], Element::load(from + v * kStep));
-      }
-    }
+    fold<kVectors>(Whole{src_, at}, sum);
     hn::Vec<Out> result[kVectors];
     DIST_UNROLL
     for (std::size_t v = 0; v < kVectors; ++v) result[v] = element_.finish(sum[v]);
@@ -127,19 +130,102 @@ class Loop {
 
   // Does n lanes, fewer than a vector has.
   HWY_INLINE void part(std::size_t at, std::size_t n) const {
-    Value sum = Element::widen(load_part(In(), src_[0] + at, n));
-    for (std::size_t p = 1; p < src_.size(); ++p) {
-      sum = Element::apply(sum, Element::widen(load_part(In(), src_[p] + at, n)));
-    }
-    const auto result = element_.finish(sum);
+    Value sum[1];
+    fold<1>(Part{src_, at, n}, sum);
+    const auto result = element_.finish(sum[0]);
     for (std::size_t d = 0; d < dst_.size(); ++d) store_part(result, Out(), dst_[d] + at, n);
   }
 
  private:
   using Value = typename Element::Value;
+  using Sources = Pointers<const std::byte, const hn::TFromD<In>, kSrc>;
+
+  // Load vector v of source p, whole or a part of it.
+  struct Whole {
+    const Sources& src;
+    std::size_t at;
+    HWY_INLINE Value operator()(std::size_t p, std::size_t v) const {
+      return Element::load(src[p] + at + v * kStep);
+    }
+  };
+  struct Part {
+    const Sources& src;
+    std::size_t at;
+    std::size_t n;
+    HWY_INLINE Value operator()(std::size_t p, std::size_t) const {
+      return Element::widen(load_part(In(), src[p] + at, n));
+    }
+  };
+
+  template <std::size_t kVectors, class Load>
+  HWY_INLINE void fold(const Load& load, Value (&sum)[kVectors]) const {
+    if constexpr (kIsTree<Element>) {
+      fold_tree(load, sum);
+    } else {
+      DIST_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) sum[v] = load(0, v);
+      for (std::size_t p = 1; p < src_.size(); ++p) {
+        DIST_UNROLL
+        for (std::size_t v = 0; v < kVectors; ++v) sum[v] = Element::apply(sum[v], load(p, v));
+      }
+    }
+  }
+
+  // Trees of eight contributions stay in registers. Those that wait for their neighbours lie on the stack, as
+  // the digits of a binary counter do.
+  template <std::size_t kVectors, class Load>
+  HWY_INLINE void fold_tree(const Load& load, Value (&sum)[kVectors]) const {
+    Value waiting[kTreeSlots][kVectors];
+    std::size_t depth = 0;
+    const std::size_t eights = src_.size() / 8;
+    for (std::size_t q = 0; q < eights; ++q) {
+      DIST_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) sum[v] = block<8>(load, 8 * q, v);
+      for (std::size_t left = q; left % 2 != 0; left /= 2) join(waiting[--depth], sum);
+      if (8 * (q + 1) == src_.size()) return join_all(waiting, depth, sum);
+      DIST_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) waiting[depth][v] = sum[v];
+      ++depth;
+    }
+    DIST_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[v] = last(load, 8 * eights, src_.size() % 8, v);
+    join_all(waiting, depth, sum);
+  }
+  // T(p, n) for a power of two.
+  template <std::size_t n, class Load>
+  static HWY_INLINE Value block(const Load& load, std::size_t p, std::size_t v) {
+    if constexpr (n == 1) {
+      return load(p, v);
+    } else {
+      return Element::apply(block<n / 2>(load, p, v), block<n / 2>(load, p + n / 2, v));
+    }
+  }
+  // T(p, n) for 1 to 7.
+  template <class Load>
+  static HWY_INLINE Value last(const Load& load, std::size_t p, std::size_t n, std::size_t v) {
+    if (n < 4) return few(load, p, n, v);
+    const Value four = block<4>(load, p, v);
+    return n == 4 ? four : Element::apply(four, few(load, p + 4, n - 4, v));
+  }
+  template <class Load>
+  static HWY_INLINE Value few(const Load& load, std::size_t p, std::size_t n, std::size_t v) {
+    if (n == 1) return load(p, v);
+    const Value two = block<2>(load, p, v);
+    return n == 2 ? two : Element::apply(two, load(p + 2, v));
+  }
+  template <std::size_t kVectors>
+  static HWY_INLINE void join(const Value (&left)[kVectors], Value (&sum)[kVectors]) {
+    DIST_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[v] = Element::apply(left[v], sum[v]);
+  }
+  template <std::size_t kVectors>
+  static HWY_INLINE void join_all(const Value (&waiting)[kTreeSlots][kVectors], std::size_t depth,
+                                  Value (&sum)[kVectors]) {
+    while (depth > 0) join(waiting[--depth], sum);
+  }
 
   Element element_;
-  Pointers<const std::byte, const hn::TFromD<In>, kSrc> src_;
+  Sources src_;
   Pointers<std::byte, hn::TFromD<Out>, kDst> dst_;
 };
 
@@ -221,6 +307,17 @@ void reduce_fast(const ReduceArguments& args) noexcept {
     case 4: return run_sources<Element, 4>(args);
     case 8: return run_sources<Element, 8>(args);
     default: return run<Element, 0, 0>(args);
+  }
+}
+
+template <class Element>
+void reduce_tree(const ReduceArguments& args) noexcept {
+  using Tree = AsTree<Element>;
+  if (args.num_dst != 1) return run<Tree, 0, 0>(args);
+  switch (args.num_src) {
+    case 4: return run<Tree, 4, 1>(args);
+    case 8: return run<Tree, 8, 1>(args);
+    default: return run<Tree, 0, 0>(args);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/tensor.hpp"
 #include "core/kernel/reduce.hpp"
 #include "core/kernel/stored.hpp"
+#include "core/kernel/tree.hpp"
 #include "core/kernel/weighted.hpp"
 
 namespace dist {
@@ -59,6 +60,36 @@ void fold_widened(dist_reduce_op op, const PartialArguments& args) noexcept {
 }
 
 template <class Element>
+void fold_widened_subtree(dist_reduce_op op, const PartialArguments& args) noexcept {
+  using Stored = typename Element::Stored;
+  constexpr std::size_t kEach = 64;
+  const ReduceKernel kernel = reduce_kernel(DIST_F32, op_of_fold(op));
+  float slots[kTreeSlots][kEach];
+  float wide[kEach];
+  for (std::size_t at = 0; at < args.count; at += kEach) {
+    const std::size_t n = std::min(kEach, args.count - at);
+    const auto widen = [&](std::size_t p, float* to) {
+      Stored stored[kEach];
+      std::memcpy(stored, args.src[p] + at * sizeof(Stored), n * sizeof(Stored));
+      for (std::size_t i = 0; i < n; ++i) to[i] = Element::read(stored[i]);
+    };
+    const auto fold = [&](float* left, const float* right) {
+      auto* const to = reinterpret_cast<std::byte*>(left);
+      const std::byte* const src[] = {to, reinterpret_cast<const std::byte*>(right)};
+      kernel({src, &to, 2, 1, n, 1, false});
+    };
+    walk_tree(
+        args.num_src, [&](std::size_t slot, std::size_t p) { widen(p, slots[slot]); },
+        [&](std::size_t slot, std::size_t p) {
+          widen(p, wide);
+          fold(slots[slot], wide);
+        },
+        [&](std::size_t slot) { fold(slots[slot], slots[slot + 1]); });
+    std::memcpy(args.acc + at * sizeof(float), slots[0], n * sizeof(float));
+  }
+}
+
+template <class Element>
 void narrow(const FinishArguments& args, bool divides) noexcept {
   using Result = typename Element::Result;
   const auto divisor = static_cast<float>(args.divisor);
@@ -86,6 +117,21 @@ void fold_partial(dist_dtype dtype, dist_reduce_op op, const PartialArguments& a
   if (dtype == DIST_F16) return fold_widened<stored::Half>(op, args);
   if (dtype == DIST_BF16) return fold_widened<stored::BrainFloat>(op, args);
   fold_as_stored(dtype, op, args);
+}
+
+void fold_subtree(dist_dtype dtype, dist_reduce_op op, const PartialArguments& args) noexcept {
+  if (args.weights != nullptr) return fold_weighted_subtree(dtype, args);
+  if (!depends_on_order(dtype, op)) return fold_partial(dtype, op, args);
+  if (dtype == DIST_F16) return fold_widened_subtree<stored::Half>(op, args);
+  if (dtype == DIST_BF16) return fold_widened_subtree<stored::BrainFloat>(op, args);
+  tree_kernel(dtype, op_of_fold(op),
+              args.num_src)({args.src, &args.acc, args.num_src, 1, args.count, 1, false});
+}
+
+void join_subtrees(dist_dtype dtype, dist_reduce_op op, bool weighted, std::byte* left,
+                   const std::byte* right, std::size_t count) noexcept {
+  const std::byte* const src[] = {left, right};
+  reduce_kernel(accumulator_dtype(dtype, weighted), op_of_fold(op))({src, &left, 2, 1, count, 1, false});
 }
 
 void finish_partial(dist_dtype dtype, dist_reduce_op op, const FinishArguments& args) noexcept {

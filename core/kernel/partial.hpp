@@ -6,6 +6,12 @@
 //     fold_partial() of the next ones, continuing    ─► accumulator, any number of times
 //     finish_partial()                               ─► destinations
 //
+// By the tree of tree.hpp, each aligned block of sources has a subtotal instead, and neighbours are joined:
+//
+//     fold_subtree() of each block                   ─► accumulators
+//     join_subtrees() of blocks that join, and at the end of the rest from right to left
+//     finish_partial()                               ─► destinations
+//
 // An accumulator has the values that a pass has in registers at that point, so it may be sent to another
 // process and continued there. Sources stay in their order, and no sum is rounded early. As every kernel,
 // these are called within an FpEnvironment.
@@ -34,6 +40,13 @@ struct PartialArguments {
 // For pairs that check_op() accepts, except the host's operator, which works in an accumulator by itself.
 void fold_partial(dist_dtype dtype, dist_reduce_op op, const PartialArguments& args) noexcept;
 
+// acc = T(0, num_src) of the sources; `continues` is false. For what depends_on_order() or has weights, the
+// sources are those of an aligned block, or the last ones of all.
+void fold_subtree(dist_dtype dtype, dist_reduce_op op, const PartialArguments& args) noexcept;
+// left = left op right, both accumulators.
+void join_subtrees(dist_dtype dtype, dist_reduce_op op, bool weighted, std::byte* left,
+                   const std::byte* right, std::size_t count) noexcept;
+
 struct FinishArguments {
   const std::byte* acc;
   std::byte* const* dst;  // num_dst pointers; each may be acc where the results are no larger
@@ -49,6 +62,9 @@ void finish_partial(dist_dtype dtype, dist_reduce_op op, const FinishArguments& 
 // The sum of weights as weighted_mean() adds them: in the accumulator's type, from left to right. `total`:
 // the sum of earlier weights; 0 if these are the first.
 double fold_weights(dist_dtype dtype, double total, const double* weights, std::size_t n) noexcept;
+
+// The same by the tree. Subtotals are joined by fold_weights(dtype, left, &right, 1).
+double tree_weights(dist_dtype dtype, const double* weights, std::size_t n) noexcept;
 
 // The accumulator of one element of an exact sum (exact.hpp). Partials may be added in any order.
 class ExactPartial {

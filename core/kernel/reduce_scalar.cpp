@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/kernel/reduce_scalar.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -140,61 +141,96 @@ struct DivideAs {
 
 // ---- The kernel ----
 
-template <class Element, class Op, class Finish>
+struct FromLeftToRight {
+  template <class Op, class Read>
+  static auto fold(const Read& read, std::size_t num_src) {
+    auto acc = read(0);
+    for (std::size_t p = 1; p < num_src; ++p) acc = Op::apply(acc, read(p));
+    return acc;
+  }
+};
+
+struct AsTree {
+  template <class Op, class Read>
+  static auto fold(const Read& read, std::size_t num_src) {
+    return part<Op>(read, 0, num_src);
+  }
+  // T(first, n) of tree.hpp.
+  template <class Op, class Read>
+  static auto part(const Read& read, std::size_t first, std::size_t n) -> decltype(read(first)) {
+    if (n == 1) return read(first);
+    const std::size_t left = std::bit_floor(n - 1);
+    return Op::apply(part<Op>(read, first, left), part<Op>(read, first + left, n - left));
+  }
+};
+
+template <class Order, class Element, class Op, class Finish>
 void reduce(const ReduceArguments& args) noexcept {
   using Source = typename Element::Source;
   using Result = typename Finish::Result;
-  const auto read = [&args](std::size_t p, std::size_t i) {
-    Source stored;
-    std::memcpy(&stored, args.src[p] + i * sizeof stored, sizeof stored);
-    return Element::read(stored);
-  };
   for (std::size_t i = 0; i < args.count; ++i) {
-    auto acc = read(0, i);
-    for (std::size_t p = 1; p < args.num_src; ++p) acc = Op::apply(acc, read(p, i));
-    const Result result = Finish::finish(acc, args.divisor);
+    const auto read = [&args, i](std::size_t p) {
+      Source stored;
+      std::memcpy(&stored, args.src[p] + i * sizeof stored, sizeof stored);
+      return Element::read(stored);
+    };
+    const Result result = Finish::finish(Order::template fold<Op>(read, args.num_src), args.divisor);
     for (std::size_t d = 0; d < args.num_dst; ++d) {
       std::memcpy(args.dst[d] + i * sizeof result, &result, sizeof result);
     }
   }
 }
 
-template <class Element, class Mean>
+template <class Order, class Element, class Mean>
 ReduceKernel number_kernel(dist_reduce_op op) noexcept {
   switch (op) {
-    case DIST_REDUCE_SUM: return reduce<Element, Sum, Store<Element>>;
-    case DIST_REDUCE_MEAN: return reduce<Element, Sum, Mean>;
-    case DIST_REDUCE_MIN: return reduce<Element, Minimum, Store<Element>>;
-    case DIST_REDUCE_MAX: return reduce<Element, Maximum, Store<Element>>;
-    case DIST_REDUCE_PROD: return reduce<Element, Product, Store<Element>>;
+    case DIST_REDUCE_SUM: return reduce<Order, Element, Sum, Store<Element>>;
+    case DIST_REDUCE_MEAN: return reduce<Order, Element, Sum, Mean>;
+    case DIST_REDUCE_MIN: return reduce<Order, Element, Minimum, Store<Element>>;
+    case DIST_REDUCE_MAX: return reduce<Order, Element, Maximum, Store<Element>>;
+    case DIST_REDUCE_PROD: return reduce<Order, Element, Product, Store<Element>>;
     default: return nullptr;
   }
 }
 
-template <class Element>
+template <class Order, class Element>
 ReduceKernel float_kernel(dist_reduce_op op) noexcept {
-  return number_kernel<Element, DivideAndStore<Element>>(op);
+  return number_kernel<Order, Element, DivideAndStore<Element>>(op);
 }
 
 template <class T>
 ReduceKernel integer_kernel(dist_reduce_op op) noexcept {
-  return number_kernel<Number<T>, DivideAs<std::conditional_t<sizeof(T) >= 4, double, float>>>(op);
+  using Mean = DivideAs<std::conditional_t<sizeof(T) >= 4, double, float>>;
+  return number_kernel<FromLeftToRight, Number<T>, Mean>(op);
 }
 
+template <class Order>
 ReduceKernel complex_kernel(dist_reduce_op op) noexcept {
   using Element = Number<Complex>;
   switch (op) {
-    case DIST_REDUCE_SUM: return reduce<Element, Sum, Store<Element>>;
-    case DIST_REDUCE_MEAN: return reduce<Element, Sum, DivideAndStore<Element>>;
-    case DIST_REDUCE_PROD: return reduce<Element, Product, Store<Element>>;
+    case DIST_REDUCE_SUM: return reduce<Order, Element, Sum, Store<Element>>;
+    case DIST_REDUCE_MEAN: return reduce<Order, Element, Sum, DivideAndStore<Element>>;
+    case DIST_REDUCE_PROD: return reduce<Order, Element, Product, Store<Element>>;
     default: return nullptr;
   }
 }
 
 ReduceKernel bool_kernel(dist_reduce_op op) noexcept {
   switch (op) {
-    case DIST_REDUCE_MIN: return reduce<Boolean, Minimum, Store<Boolean>>;
-    case DIST_REDUCE_MAX: return reduce<Boolean, Maximum, Store<Boolean>>;
+    case DIST_REDUCE_MIN: return reduce<FromLeftToRight, Boolean, Minimum, Store<Boolean>>;
+    case DIST_REDUCE_MAX: return reduce<FromLeftToRight, Boolean, Maximum, Store<Boolean>>;
+    default: return nullptr;
+  }
+}
+
+template <class Order>
+ReduceKernel floating_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
+  switch (dtype) {
+    case DIST_F16: return float_kernel<Order, Half>(op);
+    case DIST_BF16: return float_kernel<Order, BrainFloat>(op);
+    case DIST_F32: return float_kernel<Order, Number<float>>(op);
+    case DIST_F64: return float_kernel<Order, Number<double>>(op);
+    case DIST_COMPLEX64: return complex_kernel<Order>(op);
     default: return nullptr;
   }
 }
@@ -204,10 +240,10 @@ ReduceKernel bool_kernel(dist_reduce_op op) noexcept {
 // @every dtype
 ReduceKernel scalar_reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
   switch (dtype) {
-    case DIST_F16: return float_kernel<Half>(op);
-    case DIST_BF16: return float_kernel<BrainFloat>(op);
-    case DIST_F32: return float_kernel<Number<float>>(op);
-    case DIST_F64: return float_kernel<Number<double>>(op);
+    case DIST_F16: return floating_kernel<FromLeftToRight>(dtype, op);
+    case DIST_BF16: return floating_kernel<FromLeftToRight>(dtype, op);
+    case DIST_F32: return floating_kernel<FromLeftToRight>(dtype, op);
+    case DIST_F64: return floating_kernel<FromLeftToRight>(dtype, op);
     case DIST_I8: return integer_kernel<int8_t>(op);
     case DIST_U8: return integer_kernel<uint8_t>(op);
     case DIST_I16: return integer_kernel<int16_t>(op);
@@ -216,10 +252,14 @@ ReduceKernel scalar_reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept 
     case DIST_U32: return integer_kernel<uint32_t>(op);
     case DIST_I64: return integer_kernel<int64_t>(op);
     case DIST_U64: return integer_kernel<uint64_t>(op);
-    case DIST_COMPLEX64: return complex_kernel(op);
+    case DIST_COMPLEX64: return floating_kernel<FromLeftToRight>(dtype, op);
     case DIST_BOOL: return bool_kernel(op);
     default: return nullptr;
   }
+}
+
+ReduceKernel scalar_tree_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
+  return floating_kernel<AsTree>(dtype, op);
 }
 
 }  // namespace dist

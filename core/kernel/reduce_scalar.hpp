@@ -10,4 +10,7 @@ namespace dist {
 // NULL for a pair that check_op() refuses.
 ReduceKernel scalar_reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept;
 
+// The reference of tree.hpp, for the dtypes that depend_on_order(); NULL for all others.
+ReduceKernel scalar_tree_kernel(dist_dtype dtype, dist_reduce_op op) noexcept;
+
 }  // namespace dist

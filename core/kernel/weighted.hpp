@@ -29,10 +29,14 @@ struct WeightedArguments {
 // As in reduce_kernel(), a destination may be a source. check_op() accepts `dtype` for MEAN.
 void weighted_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
-// The two steps of a weighted mean, for fold_partial() and finish_partial().
+// The same, where both the products and the weights are added by the tree of tree.hpp.
+void weighted_tree_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
+
+// The steps of weighted means, for those of partial.hpp.
 struct PartialArguments;
 struct FinishArguments;
 void fold_weighted(dist_dtype dtype, const PartialArguments& args) noexcept;
+void fold_weighted_subtree(dist_dtype dtype, const PartialArguments& args) noexcept;
 void finish_weighted(dist_dtype dtype, const FinishArguments& args) noexcept;
 
 }  // namespace dist

@@ -65,7 +65,9 @@ Status meet(Replica& replica, const Member& member, Merging merging, int32_t wha
   DIST_TRY(Value::create(*merging.context.memory, DIST_VALUE_LIST, items, &args));
   ValueRef nothing;
   const MergeFor called = what > kScatter ? MergeFor::kScatter : MergeFor::kAssign;
-  const uint64_t detail = mix(mix_text(0, merging.variable.name()), static_cast<uint64_t>(what));
+  const auto numerics = static_cast<uint32_t>(merging.context.numerics);
+  const uint64_t detail = mix(mix_text(0, merging.variable.name()),
+                              static_cast<uint64_t>(what) | static_cast<uint64_t>(numerics) << 32);
   return merge_call(replica, *merging.context.memory,
                     {apply_merged, &merging, &merging.variable, called, detail}, args.get(),
                     named(member, merging.variable).tag, member.timeout_ns, &nothing);
@@ -94,8 +96,12 @@ Status replica_assign(Replica& replica, const CrossReplica& context, const Membe
   dist_tensor result = dense;
   const Member all = named(member, variable);
   switch (variable.aggregation()) {
-    case DIST_AGGREGATION_SUM: DIST_TRY(all_reduce(all, DIST_REDUCE_SUM, &dense, &result, 1)); break;
-    case DIST_AGGREGATION_MEAN: DIST_TRY(all_reduce(all, DIST_REDUCE_MEAN, &dense, &result, 1)); break;
+    case DIST_AGGREGATION_SUM:
+      DIST_TRY(all_reduce(all, DIST_REDUCE_SUM, context.numerics, &dense, &result, 1));
+      break;
+    case DIST_AGGREGATION_MEAN:
+      DIST_TRY(all_reduce(all, DIST_REDUCE_MEAN, context.numerics, &dense, &result, 1));
+      break;
     // Of this worker, as TensorFlow has it: workers may differ.
     default: DIST_TRY(broadcast(all.local(), 0, &dense, &result, 1)); break;
   }

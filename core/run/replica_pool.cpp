@@ -370,8 +370,9 @@ void ReplicaPool::perform_on_caller() {
   struct Returning {
     explicit Returning(ReplicaPool& pool) noexcept : pool_(pool) {}
     ~Returning() {
-      for (int i = 1; i < pool_.options_.num_replicas && !returned_; ++i)
-        (void)pool_.await_finished(pool_.seats_[i], 0);
+      if (returned_) return;
+      for (int i = 1; i < pool_.options_.num_replicas; ++i) (void)pool_.await_finished(pool_.seats_[i], 0);
+      (void)pool_.over(failed_precondition("the caller's thread ended inside its run"));
     }
     ReplicaPool& pool_;
     bool returned_ = false;
@@ -410,29 +411,16 @@ class ReplicaPool::Holding {
   const bool mine_;
 };
 
-// A run as the other workers see it: they hear when it is over here.
-class ReplicaPool::AmongWorkers {
- public:
-  AmongWorkers(WorkerLink* workers, const RunDeadline& deadline) noexcept : workers_(workers) {
-    if (workers_ != nullptr) workers_->begin_run(deadline);
-  }
-  // The caller's thread has ended under its function.
-  ~AmongWorkers() {
-    if (workers_ != nullptr) (void)over(failed_precondition("the caller's thread ended inside its run"));
-  }
-  Status over(Status outcome) noexcept {
-    if (WorkerLink* const workers = std::exchange(workers_, nullptr); workers != nullptr)
-      workers->end_run(outcome, outcome.ok() ? ErrorRecord{} : last_error());
-    return outcome;
-  }
-  // A forked child has nothing to say.
-  void forget() noexcept { workers_ = nullptr; }
-  AmongWorkers(const AmongWorkers&) = delete;
-  AmongWorkers& operator=(const AmongWorkers&) = delete;
+// The other workers hear that the run is over here, and how.
+inline Status ReplicaPool::over(Status outcome) noexcept {
+  if (options_.workers != nullptr) [[unlikely]]
+    tell_workers(outcome);
+  return outcome;
+}
 
- private:
-  WorkerLink* workers_;
-};
+[[gnu::noinline, gnu::cold]] void ReplicaPool::tell_workers(Status outcome) noexcept {
+  options_.workers->end_run(outcome, outcome.ok() ? ErrorRecord{} : last_error());
+}
 
 // A run inside another one ends with that at the latest.
 RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
@@ -466,7 +454,8 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
   if (scope.late()) return cancelled_early(*limits.cancel);
-  AmongWorkers among_workers(options_.workers, deadline);
+  if (options_.workers != nullptr) [[unlikely]]
+    options_.workers->begin_run(deadline);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
   if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();
@@ -474,14 +463,14 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   started_.publish(run_, group_.policy());
   if (options_.threads == DIST_THREADS_CALLER) {
     perform_on_caller();
-    if (memory_.forked()) return among_workers.forget(), in_forked_child();
+    if (memory_.forked()) return in_forked_child();
   }
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
     Seat& seat = seats_[i];
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
-    if (!await_finished(seat, deadline.at_ns)) return among_workers.over(overdue());
+    if (!await_finished(seat, deadline.at_ns)) return over(overdue());
   }
-  return among_workers.over(outcome());
+  return over(outcome());
 }
 
 }  // namespace dist

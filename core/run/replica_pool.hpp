@@ -79,16 +79,17 @@ class ReplicaPool {
     Strategy* owner;  // lies above: it is handed out, and nothing of it is known here
     Counted* keeper;  // the same, for threads that it must outlive
     bool alone;       // there is one replica by kind, and what it reduces or gathers is given back as it is
-    const DeviceMesh* devices = nullptr;     // what each replica is made of; NULL: of nothing but itself
-    LocalReplica part_of = kNoLocalReplica;  // the replica that all of these are logical devices of
-    Naming naming;                           // of the members
-    DeviceTeam* team = nullptr;              // that these are
-    const Placement* placement = nullptr;    // of replicas and their logical devices; NULL: anywhere
-    const ReplicaPool* outer = nullptr;      // in whose runs these are inside; NULL: none
-    std::size_t stack_bytes = 0;             // of each library thread; 0: the system's default
-    int64_t bytes_per_pack = 0;              // of planned lists; 0: all
-    WorkerLink* workers = nullptr;           // to the other workers, where there are any
-    ReplicaCount replicas{num_replicas};     // and in all workers
+    const DeviceMesh* devices = nullptr;       // what each replica is made of; NULL: of nothing but itself
+    LocalReplica part_of = kNoLocalReplica;    // the replica that all of these are logical devices of
+    Naming naming;                             // of the members
+    DeviceTeam* team = nullptr;                // that these are
+    const Placement* placement = nullptr;      // of replicas and their logical devices; NULL: anywhere
+    const ReplicaPool* outer = nullptr;        // in whose runs these are inside; NULL: none
+    std::size_t stack_bytes = 0;               // of each library thread; 0: the system's default
+    int64_t bytes_per_pack = 0;                // of planned lists; 0: all
+    int32_t numerics = DIST_NUMERICS_ORDERED;  // of reductions that do not say
+    WorkerLink* workers = nullptr;             // to the other workers, where there are any
+    ReplicaCount replicas{num_replicas};       // and in all workers
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -102,6 +103,8 @@ class ReplicaPool {
   Strategy* owner() const noexcept { return options_.owner; }
   // About how much a pack of a planned list has, where the call does not say; 0: all.
   int64_t bytes_per_pack() const noexcept { return options_.bytes_per_pack; }
+  // DIST_NUMERICS_... of a reduction, where the call does not say.
+  int32_t numerics() const noexcept { return options_.numerics; }
   bool alone() const noexcept { return options_.alone; }
   MergeOutcome& merge_outcome() noexcept { return merge_outcome_; }
   // The logical devices of a replica; NULL: it has none.
@@ -188,7 +191,6 @@ class ReplicaPool {
   class ThreadLife;
   class Turn;
   class Holding;
-  class AmongWorkers;
   class CancelLink;
 
   Seat& seat(const Replica& replica) const noexcept { return seats_[replica.rank()]; }
@@ -231,6 +233,8 @@ class ReplicaPool {
   Counted* go(Seat& seat) noexcept;
   RunDeadline deadline_of(const RunLimits& limits) const noexcept;
   Status overdue() noexcept;
+  Status over(Status outcome) noexcept;
+  void tell_workers(Status outcome) noexcept;
   void depart(Seat& seat, Status status) noexcept;
   template <class Holds>
   bool lock_when(Holds&& holds) noexcept;

@@ -18,6 +18,11 @@ constexpr std::array<int, DIST_MAX_REPLICAS> all_ones() noexcept {
 }
 constexpr std::array<int, DIST_MAX_REPLICAS> kOneEach = all_ones();
 
+WorkerMeeting::Options meeting_of(std::span<const int> members, const WorkerLink::Options& options) noexcept {
+  return {members, options.timeout_ns,
+          options.staging_bytes != 0 ? options.staging_bytes : WorkerMeeting::kDefaultStagingBytes};
+}
+
 }  // namespace
 
 Status WorkerLink::Way::join(InProcessNetwork* network, int num_workers, int me) noexcept {
@@ -37,14 +42,11 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       way_(std::move(way)),
       unreachable_(static_cast<int>(options.replicas.size()), options.me),
       transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),
-      replicas_(memory, transport_.share(0), group, host,
-                {.members = options.replicas, .timeout_ns = options.timeout_ns}),
+      replicas_(memory, transport_.share(0), group, host, meeting_of(options.replicas, options)),
       carriers_group_(memory, 1, group.policy(), host, options.timeout_ns,
                       {.number = kCarriers, .naming = {.first = GlobalReplica{options.me}, .workers = true}}),
-      carriers_(
-          memory, transport_.share(1), carriers_group_, host,
-          {.members = std::span(kOneEach).first(options.replicas.size()), .timeout_ns = options.timeout_ns}) {
-}
+      carriers_(memory, transport_.share(1), carriers_group_, host,
+                meeting_of(std::span(kOneEach).first(options.replicas.size()), options)) {}
 
 void WorkerLink::begin_run(const RunDeadline& deadline) noexcept {
   open_ = true;
@@ -69,11 +71,13 @@ void WorkerLink::cancel(const char* reason) noexcept {
   reason == nullptr ? carriers_group_.cancel() : carriers_group_.cancel(reason);
 }
 
-Status WorkerLink::reduce(dist_reduce_op op, std::span<const dist_tensor> in, std::span<dist_tensor> outs) {
+Status WorkerLink::reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
+                          std::span<dist_tensor> outs) {
   begin_turn();
   Call call;
   call.collective = Collective::kAllReduce;
   call.op = op;
+  call.numerics = numerics;
   call.in = in.data();
   call.out = outs.data();
   call.n = outs.size();
@@ -87,7 +91,7 @@ Status WorkerLink::join(const dist_tensor& mine, int32_t axis, ValueRef* out) {
   int64_t size = mine.shape[axis];
   const int64_t one = 1;
   dist_tensor total{&size, DIST_I64, 1, &one, nullptr};
-  DIST_TRY(all_reduce(carrier(), DIST_REDUCE_SUM, &total, &total, 1));
+  DIST_TRY(all_reduce(carrier(), DIST_REDUCE_SUM, DIST_NUMERICS_ORDERED, &total, &total, 1));
   int64_t shape[DIST_MAX_NDIM];
   std::copy_n(mine.shape, mine.ndim, shape);
   shape[axis] = size;

@@ -47,6 +47,7 @@ class WorkerLink final : public AcrossWorkers {
     std::span<const int> replicas;  // of each worker
     int64_t timeout_ns;             // the group's
     std::size_t cache_bytes;        // of the last-level cache
+    std::size_t staging_bytes;      // 0: the meetings' default
   };
   // `group`: of this worker's replicas. Throws std::bad_alloc.
   WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
@@ -70,7 +71,8 @@ class WorkerLink final : public AcrossWorkers {
 
   int num_workers() const noexcept override { return replicas_.num_workers(); }
   int me() const noexcept override { return replicas_.me(); }
-  Status reduce(dist_reduce_op op, std::span<const dist_tensor> in, std::span<dist_tensor> outs) override;
+  Status reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
+                std::span<dist_tensor> outs) override;
   Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) override;
   Status broadcast(dist_tensor& tensor) override;
 

@@ -286,9 +286,12 @@ void write_algorithms(Strategy& strategy, TextOut& out) {
           Size(Exchange::kBlockUnits * kUnitBytes).text);
   out.add("cache: %s of last level\n", Size(cache).text);
   out.add("simd: %s, chosen for this CPU at run time; all targets give the same bits\n", kernel_targets()[0]);
-  out.put(
-      "numerics: ORDERED folds from left to right by replica id, whatever the algorithm; REPRODUCIBLE, by "
-      "choice, adds exactly and rounds once\n");
+  static constexpr const char* kNumerics[] = {"ORDERED", "REPRODUCIBLE", "TREE"};
+  out.add(
+      "numerics: %s where a call does not say; ORDERED folds from left to right by replica id, whatever the "
+      "algorithm; REPRODUCIBLE adds exactly and rounds once; TREE folds by a fixed tree over the replica "
+      "ids\n",
+      kNumerics[strategy.pool().numerics()]);
 }
 
 void write_groups(Strategy& strategy, TextOut& out) {

@@ -62,10 +62,16 @@ Status check_stack(const StrategyOptions& options) noexcept {
 
 Status check_workers(const StrategyOptions& options) noexcept {
   if (options.kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED) {
-    if (options.network == nullptr && options.replicas_of_workers.empty()) return kOk;
+    if (options.network == nullptr && options.replicas_of_workers.empty() && options.staging_bytes == 0)
+      return kOk;
     return invalid_argument(
-        "network and replicas_of_workers are options of DIST_STRATEGY_MULTI_WORKER_MIRRORED; kind is %d",
+        "network, replicas_of_workers and staging_bytes are options of DIST_STRATEGY_MULTI_WORKER_MIRRORED; "
+        "kind is %d",
         options.kind);
+  }
+  if (options.staging_bytes < 0) {
+    return invalid_argument("staging_bytes is %lld; use the bytes that tensors on their way may take, or 0",
+                            static_cast<long long>(options.staging_bytes));
   }
   if (options.functions.given || (options.cross_device != nullptr && options.cross_device->calls_host())) {
     return fail(DIST_UNIMPLEMENTED,
@@ -96,6 +102,7 @@ Status check(const StrategyOptions& options) noexcept {
   if (options.threads < DIST_THREADS_CALLER || options.threads > DIST_THREADS_HOST) {
     return invalid_argument("threads is %d: use DIST_THREADS_CALLER, LIBRARY or HOST", options.threads);
   }
+  DIST_TRY(check_numerics(options.numerics));
   if (options.placement < DIST_PLACEMENT_FREE || options.placement > DIST_PLACEMENT_CORES) {
     return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
   }
@@ -247,7 +254,8 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
   if (worker_.num_workers() > 1) {
     workers_.emplace(
         memory(), group_, options.host, std::move(way),
-        WorkerLink::Options{worker_.me, worker_.replicas, plan.timeout_ns, last_level_cache_bytes()});
+        WorkerLink::Options{worker_.me, worker_.replicas, plan.timeout_ns, last_level_cache_bytes(),
+                            static_cast<std::size_t>(options.staging_bytes)});
   }
   Arena* const helpers = options.threads == DIST_THREADS_HOST ? nullptr : &progress_;
   ReplicaPool::Options wanted{};
@@ -259,6 +267,7 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
   wanted.channels = {helpers, &async_memory_, last_level_cache_bytes()};
   wanted.recorder = &recorder_;
   wanted.owner = this;
+  wanted.numerics = options.numerics;
   wanted.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
   wanted.alone = has_one_replica(options.kind);

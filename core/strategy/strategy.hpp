@@ -43,9 +43,11 @@ struct StrategyOptions {
   MeshOptions mesh;         // of the mesh strategy
   int64_t stack_bytes = 0;  // of each library thread; 0: the system's default
   int64_t async_bytes = 0;  // AsyncMemory's limit; 0: its default
+  int32_t numerics = DIST_NUMERICS_ORDERED;
   // Of the multi-worker strategy.
   InProcessNetwork* network = nullptr;           // how the other workers are reached; NULL: by nothing
   std::span<const int32_t> replicas_of_workers;  // of each; none: all have as many as this one
+  int64_t staging_bytes = 0;                     // 0: WorkerMeeting's default
 };
 
 // The one-device and default strategies.
@@ -110,7 +112,7 @@ class Strategy final : public Counted {
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
   CrossReplica cross_replica() noexcept {
-    return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), workers()};
+    return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), pool_.numerics(), workers()};
   }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.

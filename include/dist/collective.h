@@ -21,7 +21,7 @@ extern "C" {
 
 typedef struct dist_collective_options {
   uint32_t struct_size;
-  int32_t numerics;   /* DIST_NUMERICS_... */
+  int32_t numerics;   /* DIST_NUMERICS_...; 0: the strategy's, which is ORDERED where its options do not say */
   const char *tag;    /* a name for reports, equal on all members; NULL: none */
   int64_t timeout_ns; /* longest wait for a peer; 0: the strategy's; < 0: no limit */
   /* who meets; NULL: all replicas. Below, R is its size; r, p and root are ranks in it */
@@ -40,7 +40,8 @@ typedef struct dist_collective_options {
   int32_t reserved;       /* 0 */
   dist_cancel *cancel;    /* ends the group's rounds in this run, for all members; NULL: none */
   /* DIST_REDUCE_USER: of one element of reduce_fn, the same on all members; 0: the dtype's. At most 4,096, and a
-     multiple of each tensor's dtype. Tensors hold whole elements: none may have a gap inside, or a cut along the axis */
+     multiple of each tensor's dtype. Tensors hold whole elements: none may have a gap inside, or a cut along the axis.
+     TREE of more than 3 contributions: less, as 3,072 of up to 7, 1,536 of up to 31, 576 of 1,024; a report says it */
   size_t reduce_element_bytes;
 } dist_collective_options;
 #define DIST_COLLECTIVE_OPTIONS_INIT \
@@ -72,6 +73,18 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          REPRODUCIBLE: SUM and MEAN of f16, bf16, f32, f64, and what is exact anyway (integers, MIN, MAX). The
  *          contributions are added exactly and rounded once: SUM is the correctly rounded sum. MEAN divides in f64 the
  *          sum that is rounded to f64 (to odd; of f64 to nearest). A weighted product is rounded to f64 first.
+ *          TREE: all that ORDERED has, and as it, but by a fixed binary tree over the contributions x[0] .. x[N-1] of
+ *          all replicas, in their order (replica p's k contributions are k of them):
+ *
+ *              T(a, 1) = x[a];   T(a, n) = T(a, m) op T(a + m, n - m), m being the largest power of two below n
+ *              result = T(0, N), rounded once where ORDERED is, MEAN divided before;  N = 7: ((0 1)(2 3))((4 5)6)
+ *
+ *          So n contributions in a row are folded to one subtotal without any other, where n is a power of two and
+ *          the first's place a multiple of it, and else to at most 2 * ceil(log2 n). Subtotals have the accumulator's
+ *          type (f32 of f16 and bf16). As in ORDERED, the bits depend on the contributions and their order alone, not on
+ *          how they are dealt to replicas and workers. Weights w give T of w[a] * x[a] divided by T of w[a]. Where the
+ *          order changes nothing (integers without weights, MIN, MAX), and up to three contributions, the bits are
+ *          ORDERED's. reduce_fn is called in the tree's order.
  * Context  Replica. Collective.
  * Blocks   Until every member has come, or the deadline, or a failure of one.
  * Errors   INVALID_ARGUMENT   NULL, a bad dtype, op, shape, weight or overlap here; or the replicas disagree.
@@ -208,7 +221,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const
  *                  PROD, the largest (inf, true) for MIN, the smallest for MAX; for USER it stays as it is
  *
  * Shape    As dist_all_reduce(); each replica has an out of its own.
- * Order    As dist_all_reduce(), ORDERED; every result is rounded once from the accumulator. No MEAN.
+ * Order    As dist_all_reduce(), ORDERED or TREE: each result is what that gives of these replicas alone. No MEAN.
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for an unknown kind.

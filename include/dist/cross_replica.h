@@ -27,15 +27,17 @@ extern "C" {
  *
  * Shape    Without axes all components have one shape. With axes sizes may differ along those axes only; an
  *          axis counts from the end where it is negative. op is SUM or MEAN.
- * Order    By replica id, left to right; f16 and bf16 as in dist_all_reduce(). MEAN of integers gives f64
- *          (from i32, u32, i64, u64) or f32.
+ * Order    As dist_all_reduce(), by replica id, in the strategy's numerics; a host's operator is called from left to
+ *          right whatever these are. With axes, a replica's elements are added in row-major order and, but for f16 and
+ *          bf16, rounded; then the replicas' sums are added. MEAN of integers gives f64 (from i32, u32, i64, u64) or f32.
  * Context  Strategy, concurrent; also inside a merge function.
  * Blocks   Until it is done (oneTBB shares the work).
  * Owns     *out_value is the caller's: dist_value_release().
  * Errors   INVALID_ARGUMENT     NULL, op, SUM of a value that is not distributed, shapes or dtypes that differ, an
  *                               axis out of range or twice, a nest with axes, a per-replica value of texts and the
  *                               like.
- *          UNIMPLEMENTED        ragged and sparse values; indexed slices with axes.
+ *          UNIMPLEMENTED        ragged and sparse values; indexed slices with axes; complex64 where the strategy's
+ *                               numerics are REPRODUCIBLE.
  *          FAILED_PRECONDITION  inside a replica function: use dist_all_reduce() or dist_merge_call().
  *          RESOURCE_EXHAUSTED   no memory.
  */
@@ -266,7 +268,7 @@ DIST_API dist_variable *dist_value_container(const dist_value *value);
  * operations were made with are used.
  *
  * Shape    As dist_reduce_to().
- * Order    As dist_reduce().
+ * Order    As dist_reduce(), ORDERED.
  * Blocks   Until it is done.
  * Owns     *out_value is the caller's: dist_value_release().
  * Errors   As dist_reduce_to(); INVALID_ARGUMENT also where destination is NULL.
@@ -280,7 +282,7 @@ DIST_API DIST_NODISCARD dist_status dist_cross_device_reduce(dist_cross_device *
  * dist_batch_reduce_to() by cross-device operations without a strategy; see dist_cross_device_reduce().
  *
  * Shape    As dist_reduce_to(); all values have as many components. n = 0 is legal.
- * Order    As dist_reduce().
+ * Order    As dist_reduce(), ORDERED.
  * Blocks   Until all are done.
  * Owns     The out_values are the caller's. On an error none is written.
  * Errors   As dist_cross_device_reduce().

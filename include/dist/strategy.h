@@ -58,11 +58,18 @@ typedef struct dist_strategy_options {
   dist_network *network;
   const int32_t *replicas_of_workers; /* MULTI_WORKER_MIRRORED: how many each has; NULL: all as many as this one */
   size_t num_workers;                 /* how many workers these are of; 0: as if it were NULL */
+  /* DIST_NUMERICS_... of what its replicas reduce where a call's own options do not say, and of what is reduced from
+     outside: dist_reduce() and the like, assignments to variables, and what reads them */
+  int32_t numerics;
+  int32_t reserved3; /* 0 */
+  /* MULTI_WORKER_MIRRORED: most of the elements of tensors on their way to and from this worker at a time, in bytes; 0:
+     64 MiB. What is larger goes in pieces, with the same bits; the least of all workers' counts */
+  int64_t staging_bytes;
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0                                                                                  \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                         \
   }
 
 /**

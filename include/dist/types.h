@@ -131,7 +131,8 @@ enum {
 enum {
   DIST_NUMERICS_ORDERED = 0, /* the contributions in the order of replica ids */
   DIST_NUMERICS_REPRODUCIBLE =
-      1 /* the contributions alone, whoever brings them: added exactly, rounded once */
+      1,                 /* the contributions alone, whoever brings them: added exactly, rounded once */
+  DIST_NUMERICS_TREE = 2 /* as ORDERED, but in pairs, pairs of pairs and so on: what costs least over many workers */
 };
 
 /** Where a scan begins. */

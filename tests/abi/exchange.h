@@ -10,6 +10,7 @@
 
 #include "exact_sum.h"
 #include "fold.h"
+#include "tree_fold.h"
 #include "view.h"
 
 enum { MEMBERS = 8, TENSORS = 3, LISTS = 3 };
@@ -185,17 +186,6 @@ static inline void identity_of(dist_reduce_op op, dist_dtype dtype, void *out) {
   }
 }
 
-static inline double number_of(dist_dtype dtype, const void *at) {
-  switch (dtype) {
-    case DIST_F16:
-    case DIST_BF16: return (double)load_half(dtype, at);
-    case DIST_F32: return (double)*(const float *)at;
-    case DIST_F64: return *(const double *)at;
-    case DIST_U64: return (double)*(const uint64_t *)at;
-    default: return (double)load_integer(dtype, at);
-  }
-}
-
 /* (sum of w x) / (sum of w), every step rounded in the accumulator: f64 of f64 and wide integers, else f32.
  */
 static inline void weighted_element(dist_dtype dtype, const void *const *in, const double *weights, size_t n,
@@ -242,8 +232,12 @@ static inline void folded(const exchange *e, int32_t members, size_t t, int64_t 
       weights[n] = e->weights[p][j];
     }
   }
-  if (e->op == DIST_REDUCE_USER) {
-    unsigned char factor = 31;
+  unsigned char factor = 31;
+  const tree_fold tree = {e->op, dtype, sources, e->weighted ? weights : NULL, twist, &factor};
+  if (e->numerics == DIST_NUMERICS_TREE &&
+      (e->op == DIST_REDUCE_USER || order_matters(e->op, dtype, e->weighted))) {
+    tree_element(&tree, n, out);
+  } else if (e->op == DIST_REDUCE_USER) {
     memcpy(out, sources[0], size);
     for (size_t s = 1; s < n; s++) twist(out, sources[s], 1, dtype, &factor);
   } else if (e->numerics == DIST_NUMERICS_REPRODUCIBLE) {

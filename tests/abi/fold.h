@@ -170,6 +170,17 @@ static inline void fold_element(dist_reduce_op op, dist_dtype dtype, const void 
   }
 }
 
+static inline double number_of(dist_dtype dtype, const void *at) {
+  switch (dtype) {
+    case DIST_F16:
+    case DIST_BF16: return (double)load_half(dtype, at);
+    case DIST_F32: return (double)*(const float *)at;
+    case DIST_F64: return *(const double *)at;
+    case DIST_U64: return (double)*(const uint64_t *)at;
+    default: return (double)load_integer(dtype, at);
+  }
+}
+
 /* Equal bits; NaN is compared as a class. */
 static inline int same_element(dist_dtype dtype, const void *a, const void *b) {
   if (memcmp(a, b, size_of(dtype)) == 0) return 1;

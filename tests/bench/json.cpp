@@ -51,8 +51,8 @@ const char* verdict_name(Verdict verdict) {
   return "";
 }
 
-const char* operation_name(Operation operation) {
-  switch (operation) {
+const char* operation_name(const RowSpec& row) {
+  switch (row.operation) {
     case Operation::kAllReduce: return "all_reduce";
     case Operation::kBarrier: return "barrier";
     case Operation::kRun: return "run";
@@ -60,7 +60,8 @@ const char* operation_name(Operation operation) {
     case Operation::kList: return "all_reduce_list";
     case Operation::kReduceTo: return "batch_reduce_to";
     case Operation::kStep: return "reduce_apply";
-    case Operation::kWideSum: return "all_reduce_reproducible";
+    case Operation::kWideSum:
+      return row.numerics == DIST_NUMERICS_TREE ? "all_reduce_tree" : "all_reduce_reproducible";
     case Operation::kPlanned: return "all_reduce_planned";
     case Operation::kOverlap: return "all_reduce_overlapped";
     case Operation::kHanding: break;  // each has a name
@@ -108,11 +109,10 @@ void write_comparison(FILE* f, const Comparison& c) {
 
 void write_row(FILE* f, const RowResult& row) {
   const RowSpec& spec = row.spec;
-  std::fprintf(
-      f, "    {\"name\": %s, \"operation\": \"%s%s\", \"replicas\": %d, \"pace\": \"%s\"",
-      quoted(spec.name()).c_str(), spec.bindings != Threads::kNone ? "bindings_" : "",
-      spec.operation == Operation::kHanding ? handing_name(spec.handing) : operation_name(spec.operation),
-      spec.replicas, pace_name(spec.pace));
+  std::fprintf(f, "    {\"name\": %s, \"operation\": \"%s%s\", \"replicas\": %d, \"pace\": \"%s\"",
+               quoted(spec.name()).c_str(), spec.bindings != Threads::kNone ? "bindings_" : "",
+               spec.operation == Operation::kHanding ? handing_name(spec.handing) : operation_name(spec),
+               spec.replicas, pace_name(spec.pace));
   if (spec.bindings != Threads::kNone)
     std::fprintf(f, ", \"threads\": \"%s\"", spec.bindings == Threads::kHost ? "host" : "library");
   if (spec.operation == Operation::kAllReduce) {

@@ -135,8 +135,30 @@ void Exchanged::check(int replica, int) noexcept {
   count_wrong(std::memcmp(out(replica), expected.data(), expected.size() * sizeof(float)) != 0);
 }
 
+namespace {
+
+// Pairs of contributions, pairs of these and so on: a power of two of them.
+std::vector<float> pairwise(const std::vector<Exchanged::Buffers>& buffers, size_t contributions,
+                            size_t count) {
+  std::vector<std::vector<float>> level;
+  for (const Exchanged::Buffers& buffer : buffers) {
+    for (size_t j = 0; j < contributions; ++j) {
+      const float* const first = buffer.start.data() + j * count;
+      level.emplace_back(first, first + count);
+    }
+  }
+  for (; level.size() > 1; level.resize(level.size() / 2)) {
+    for (size_t k = 0; k < level.size() / 2; ++k) {
+      for (size_t i = 0; i < count; ++i) level[k][i] = level[2 * k][i] + level[2 * k + 1][i];
+    }
+  }
+  return level[0];
+}
+
+}  // namespace
+
 std::unique_ptr<Exchanged> wide_range_sum(size_t count, int replicas, int contributions, int exponents,
-                                          bool exact) {
+                                          int32_t numerics) {
   // A sum of these in units of 2^-72 fits 128 bits, and a conversion from there rounds once.
   __extension__ using Wide = __int128;
   constexpr int kUnit = 72;
@@ -160,9 +182,10 @@ std::unique_ptr<Exchanged> wide_range_sum(size_t count, int replicas, int contri
       }
     }
   }
-  if (exact) {
+  if (numerics == DIST_NUMERICS_REPRODUCIBLE) {
     for (size_t i = 0; i < count; ++i) ordered[i] = std::ldexp(static_cast<float>(units[i]), -kUnit);
   }
+  if (numerics == DIST_NUMERICS_TREE) ordered = pairwise(buffers, static_cast<size_t>(contributions), count);
   for (Exchanged::Buffers& buffer : buffers) buffer.expected = ordered;
   return std::make_unique<Exchanged>(std::move(buffers));
 }

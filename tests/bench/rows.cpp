@@ -71,7 +71,8 @@ std::string RowSpec::name() const {
              (step.clip ? " clip " : " ") + what;
       break;
     case Operation::kWideSum:
-      text = "reproducible f32 8 x " + what + " 2^+-" + std::to_string(exponents);
+      text = (numerics == DIST_NUMERICS_TREE ? "tree f32 8 x " : "reproducible f32 8 x ") + what + " 2^+-" +
+             std::to_string(exponents);
       break;
     case Operation::kPlanned: text = "planned all_reduce f32 " + what; break;
     case Operation::kOverlap: text = "overlapped all_reduce f32 " + what; break;

@@ -43,11 +43,12 @@ struct RowSpec {
   dist_dtype dtype = DIST_F32;
   size_t bytes = 0;  // of a tensor, or of all tensors of a list
   Layout layout = Layout::kInPlace;
-  std::optional<Network> network{};   // whose gradients are the list
-  StepForm step{};                    // kStep
-  Handing handing{};                  // kHanding
-  int exponents = 0;                  // kWideSum: values are spread over 2^-exponents to 2^exponents
-  Threads bindings = Threads::kNone;  // from C beside other languages, and nothing else
+  std::optional<Network> network{};  // whose gradients are the list
+  StepForm step{};                   // kStep
+  Handing handing{};                 // kHanding
+  int exponents = 0;                 // kWideSum: values are spread over 2^-exponents to 2^exponents
+  int32_t numerics = DIST_NUMERICS_REPRODUCIBLE;  // kWideSum
+  Threads bindings = Threads::kNone;              // from C beside other languages, and nothing else
 
   std::string name() const;
 };

@@ -42,6 +42,9 @@ void append_more_rows(const Settings& settings, int replicas, std::vector<RowSpe
   }
   if (kContributions % replicas == 0) {
     for (const int exponents : {10, 20}) add(kWideSum, kMiB).exponents = exponents;
+    RowSpec& tree = add(kWideSum, kMiB);
+    tree.exponents = 10;
+    tree.numerics = DIST_NUMERICS_TREE;
   }
   for (const size_t bytes : kPlannedSizes) add(kPlanned, bytes);
   for (const size_t bytes : {kMiB, 16 * kMiB}) add(kOverlap, bytes);
@@ -79,14 +82,14 @@ void Runner::add_step(Row& row) {
 void Runner::add_wide_sum(Row& row) {
   const RowSpec& spec = row.spec;
   const auto add = [&](int32_t numerics) {
-    Exchanged& data =
-        row.own(wide_range_sum(spec.bytes / sizeof(float), spec.replicas, kContributions / spec.replicas,
-                               spec.exponents, numerics == DIST_NUMERICS_REPRODUCIBLE));
+    Exchanged& data = row.own(wide_range_sum(spec.bytes / sizeof(float), spec.replicas,
+                                             kContributions / spec.replicas, spec.exponents, numerics));
     return row.add(libdist_sum(strategy(spec.replicas), data, numerics));
   };
-  add(DIST_NUMERICS_REPRODUCIBLE);
+  add(spec.numerics);
+  const Target& target = spec.numerics == DIST_NUMERICS_TREE ? targets::kTree : targets::kReproducible;
   row.compare(Unit::kOfOrdered, {add(DIST_NUMERICS_ORDERED)},
-              if_cores(spec.replicas == 2 && cpus_ >= 2, targets::kReproducible));
+              if_cores(spec.replicas == 2 && cpus_ >= 2, target));
 }
 
 void Runner::add_planned(Row& row) {

@@ -90,6 +90,7 @@ inline constexpr Target kFusedStep{1.3, 1.3};      // against all_reduce, and lo
 
 // 8 contributions of 1 MiB on 2 replicas.
 inline constexpr Target kReproducible{4, 2};
+inline constexpr Target kTree{1.25, 1};
 // Compute and all_reduce of equal length, where cores are free.
 inline constexpr Target kOverlap{1.25, 1.1};
 

@@ -104,6 +104,11 @@ class TpuRun(unittest.TestCase):
         )
 
 
+class Workers(unittest.TestCase):
+    def test_every_worker_has_the_sum(self):
+        self.assertEqual(output_of(), "".join(f"worker {w}: the sum over 4 replicas is 10\n" for w in range(2)))
+
+
 class TpuSplit(unittest.TestCase):
     """The documented split: [1, 2, 4, 1] of a [4, 4, 8, 3] batch over eight logical devices, row-major."""
 

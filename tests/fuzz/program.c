@@ -39,6 +39,7 @@ static void decode_reduction(recipe* given, bytes* in) {
   given->weighted = given->op == DIST_REDUCE_MEAN && flags & 2;
   const int sums = given->op == DIST_REDUCE_SUM || given->op == DIST_REDUCE_MEAN;
   if (sums && real && !scan && flags & 4) given->numerics = DIST_NUMERICS_REPRODUCIBLE;
+  if (given->numerics == DIST_NUMERICS_ORDERED && flags & 16) given->numerics = DIST_NUMERICS_TREE;
   given->one_out = given->collective == DIST_COLLECTIVE_ALL_REDUCE && flags & 8;
 }
 

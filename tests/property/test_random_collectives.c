@@ -36,6 +36,7 @@ static void draw_reduction(recipe* given, uint64_t* seed) {
   given->weighted = given->op == DIST_REDUCE_MEAN && one_in(seed, 2);
   const int sums = given->op == DIST_REDUCE_SUM || given->op == DIST_REDUCE_MEAN;
   if (sums && real && given->n > 0 && !scan && one_in(seed, 3)) given->numerics = DIST_NUMERICS_REPRODUCIBLE;
+  if (given->numerics == DIST_NUMERICS_ORDERED && one_in(seed, 3)) given->numerics = DIST_NUMERICS_TREE;
 }
 
 static recipe draw_recipe(int32_t members, uint64_t* seed) {

@@ -13,6 +13,7 @@
 
 #include "core/base/tensor.hpp"
 #include "core/kernel/reduce.hpp"
+#include "core/kernel/tree.hpp"
 
 namespace dist {
 
@@ -30,6 +31,7 @@ struct Row {
   std::size_t num_dst;
   bool in_place;
   bool stream;
+  bool tree = false;
 };
 
 constexpr Row kRows[] = {
@@ -46,6 +48,12 @@ constexpr Row kRows[] = {
     {"f32 MAX 2 in place", DIST_F32, DIST_REDUCE_MAX, 2, 2, true, false},
     {"i32 SUM 2 in place", DIST_I32, DIST_REDUCE_SUM, 2, 2, true, false},
     {"u8 PROD 2 in place", DIST_U8, DIST_REDUCE_PROD, 2, 2, true, false},
+    {"f32 SUM 8 to 1", DIST_F32, DIST_REDUCE_SUM, 8, 1, false, false},
+    {"f32 SUM 8 to 1, tree", DIST_F32, DIST_REDUCE_SUM, 8, 1, false, false, true},
+    {"f32 SUM 64 to 1", DIST_F32, DIST_REDUCE_SUM, 64, 1, false, false},
+    {"f32 SUM 64 to 1, tree", DIST_F32, DIST_REDUCE_SUM, 64, 1, false, false, true},
+    {"bf16 SUM 64 to 1", DIST_BF16, DIST_REDUCE_SUM, 64, 1, false, false},
+    {"bf16 SUM 64 to 1, tree", DIST_BF16, DIST_REDUCE_SUM, 64, 1, false, false, true},
 };
 
 // Of every buffer together.
@@ -102,7 +110,8 @@ double measure(const char* target, const Row& row, std::size_t footprint) {
     auto* b = reinterpret_cast<float*>(at[1]);
     return best_gigabytes(moved, [=] { plain_loop(a, b, bytes / sizeof(float)); });
   }
-  const ReduceKernel kernel = reduce_kernel_of(target, row.dtype, row.op);
+  const ReduceKernel kernel =
+      row.tree ? tree_kernel_of(target, row.dtype, row.op) : reduce_kernel_of(target, row.dtype, row.op);
   const ReduceArguments args{src.data(),
                              dst.data(),
                              row.num_src,

@@ -63,6 +63,7 @@ struct Case {
   int32_t kind;
   bool weighted;
   bool uneven;
+  int32_t numerics = DIST_NUMERICS_ORDERED;
 };
 
 // The others exchange no lists of tensors.
@@ -81,6 +82,10 @@ inline constexpr Case kCases[] = {
     {Collective::kPermute, 0, 0, false, false},
     {Collective::kScan, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, false, false},
     {Collective::kScan, DIST_REDUCE_PROD, DIST_SCAN_EXCLUSIVE, false, false},
+    {Collective::kAllReduce, DIST_REDUCE_SUM, 0, false, false, DIST_NUMERICS_TREE},
+    {Collective::kAllReduce, DIST_REDUCE_MEAN, 0, true, false, DIST_NUMERICS_TREE},
+    {Collective::kReduceScatter, DIST_REDUCE_PROD, 0, false, false, DIST_NUMERICS_TREE},
+    {Collective::kScan, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, false, false, DIST_NUMERICS_TREE},
 };
 
 // All members' calls of one case, on lists of n tensors.
@@ -132,6 +137,7 @@ class Members {
       call.collective = the_case.collective;
       call.op = the_case.op;
       call.kind = the_case.kind;
+      call.numerics = the_case.numerics;
       call.root = traits.rooted() ? 1 : -1;
       call.axis = traits.cuts || traits.joins ? 1 : 0;
       call.in = side.in.data();

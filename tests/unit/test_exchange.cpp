@@ -64,12 +64,45 @@ void two_processes_write_what_one_does(void**) {
   }
 }
 
+// Scalars have no shape at all.
+void lists_of_scalars_are_permuted(void**) {
+  double in[2][2] = {{1, 2}, {3, 4}};
+  double out[2][2] = {};
+  dist_tensor tensors[2][2][2];
+  Call calls[2];
+  Offer offers[2] = {};
+  const Offer* all[] = {&offers[0], &offers[1]};
+  for (std::size_t p = 0; p < 2; ++p) {
+    for (std::size_t t = 0; t < 2; ++t) {
+      tensors[p][0][t] = {&in[p][t], DIST_F64, 0, nullptr, nullptr};
+      tensors[p][1][t] = {&out[p][t], DIST_F64, 0, nullptr, nullptr};
+    }
+    calls[p].collective = Collective::kPermute;
+    calls[p].in = tensors[p][0];
+    calls[p].out = tensors[p][1];
+    calls[p].n = 2;
+    calls[p].destination = calls[p].source = 1 - static_cast<int32_t>(p);
+    Signature signature;
+    assert_true(calls[p].check(static_cast<int>(p), 2, signature).ok());
+    calls[p].offer_in(offers[p]);
+  }
+  const Exchange exchange(calls[0], 2, all, 1 << 20);
+  struct Both final : MemberNames {
+    int seat(int rank) const noexcept override { return rank; }
+    Naming naming() const noexcept override { return {}; }
+  };
+  for (int p = 0; p < 2; ++p) assert_false(exchange.refuses(Both(), p, nullptr));
+  exchange.run({0, exchange.units()});
+  assert_true(out[0][0] == 3 && out[0][1] == 4 && out[1][0] == 1 && out[1][1] == 2);
+}
+
 }  // namespace
 }  // namespace dist
 
 int main() {
   using namespace dist;
   std::printf("# seed %" PRIu64 "\n", kSeed);
-  const CMUnitTest tests[] = {cmocka_unit_test(two_processes_write_what_one_does)};
+  const CMUnitTest tests[] = {cmocka_unit_test(two_processes_write_what_one_does),
+                              cmocka_unit_test(lists_of_scalars_are_permuted)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

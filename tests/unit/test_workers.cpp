@@ -2,6 +2,7 @@
 // core/comm/workers.hpp and core/collective/worker_collective.hpp: workers of one process, each with a group and a
 // thread for each member. What they write is what one group of all members writes; and whatever happens to one of
 // them, all of them come back.
+#include <array>
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
@@ -15,118 +16,11 @@
 #include "core/collective/worker_collective.hpp"
 #include "core/engine/in_process.hpp"
 #include "core/kernel/fp_environment.hpp"
-#include "tests/unit/counting_memory.hpp"
 #include "tests/unit/exchange_cases.hpp"
-#include "tests/unit/unsteady_transport.hpp"
+#include "tests/unit/worker_cluster.hpp"
 
 namespace dist {
 namespace {
-
-constexpr uint64_t kSeed = 20261122;
-
-// What a member's function came to.
-struct Outcome {
-  Status status;
-  ErrorRecord error;
-};
-
-class Cluster {
- public:
-  struct Options {
-    bool unsteady = false;
-    int64_t lose_at = -1;  // the message before which worker `victim` is lost
-    int victim = 0;
-    std::size_t most_bytes = std::size_t{1} << 30;
-    uint64_t seed = kSeed;
-    Host host = {};
-  };
-
-  // `members` of each worker.
-  Cluster(const std::vector<int>& members, const Options& options)
-      : network_(make_counted<InProcessNetwork>(*memory_, static_cast<int>(members.size()),
-                                                std::size_t{1} << 16)) {
-    WaitPolicy policy;
-    policy.spin_ns = 1000;
-    policy.oversubscribed = true;
-    fate_.lose_at = options.lose_at;
-    GlobalReplica first{0};
-    for (std::size_t w = 0; w < members.size(); ++w) {
-      Transport* transport = nullptr;
-      assert_true(network_->join(static_cast<int>(w), &transport).ok());
-      if (static_cast<int>(w) == options.victim) fate_.victim = transport;
-      Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
-      worker.transport = transport;
-      if (options.unsteady) {
-        worker.unsteady = std::make_unique<UnsteadyTransport>(*transport, fate_, options.seed + w);
-        worker.transport = worker.unsteady.get();
-      }
-      worker.group = std::make_unique<Group>(*memory_, members[w], policy, options.host, 0,
-                                             Membership{.naming = {.first = first}});
-      worker.meeting =
-          std::make_unique<WorkerMeeting>(*memory_, *worker.transport, *worker.group, options.host,
-                                          WorkerMeeting::Options{members, 0, options.most_bytes});
-      first = GlobalReplica{number(first) + members[w]};
-    }
-  }
-
-  int size() const noexcept { return workers_[0]->meeting->num_members(); }
-  WorkerMeeting& meeting(int worker) { return *workers_[static_cast<std::size_t>(worker)]->meeting; }
-  Group& group(int worker) { return *workers_[static_cast<std::size_t>(worker)]->group; }
-  Transport& transport(int worker) { return *workers_[static_cast<std::size_t>(worker)]->transport; }
-
-  using Function = std::function<Status(const Member& member, WorkerMeeting& meeting, int rank)>;
-
-  // A run on every worker, each with a thread for each member. Outcomes by rank among all members.
-  std::vector<Outcome> run(const Function& function) {
-    std::vector<Outcome> outcomes(static_cast<std::size_t>(size()));
-    std::vector<std::thread> threads;
-    for (auto& each : workers_) {
-      each->group->begin_run({});
-      each->meeting->begin_run();
-      each->inside = each->group->size();
-    }
-    for (auto& each : workers_) {
-      for (int me = 0; me < each->group->size(); ++me) {
-        threads.emplace_back([&, me, worker = each.get()] {
-          const int rank = worker->meeting->first() + me;
-          Outcome& outcome = outcomes[static_cast<std::size_t>(rank)];
-          const Member member{*worker->group, me, nullptr, 0, 1 << 20};
-          outcome.status = function(member, *worker->meeting, rank);
-          if (!outcome.status.ok()) outcome.error = last_error();
-          ErrorRecord own = outcome.error;
-          if (own.culprit.replica == kNoReplica && !own.of_all) own.culprit = worker->group->name(me);
-          worker->group->leave(me, outcome.status, own);
-          if (!outcome.status.ok()) {
-            const std::scoped_lock lock(worker->mutex);
-            if (!worker->failure) worker->failure = own;
-          }
-          if (worker->inside.fetch_sub(1) != 1) return;
-          const ErrorRecord why = worker->failure.value_or(ErrorRecord{});
-          worker->failure.reset();
-          worker->meeting->leave(Status(why.code), why);
-        });
-      }
-    }
-    for (std::thread& each : threads) each.join();
-    return outcomes;
-  }
-
- private:
-  struct Worker {
-    Transport* transport = nullptr;
-    std::unique_ptr<UnsteadyTransport> unsteady;
-    std::unique_ptr<Group> group;
-    std::unique_ptr<WorkerMeeting> meeting;
-    std::atomic<int> inside{0};
-    std::mutex mutex;
-    std::optional<ErrorRecord> failure;
-  };
-
-  CountingMemory memory_;
-  Ref<InProcessNetwork> network_;
-  UnsteadyTransport::Fate fate_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-};
 
 std::string text_of(const std::vector<int>& members) {
   std::string text;
@@ -138,12 +32,15 @@ std::string text_of(const std::vector<int>& members) {
 void all_layouts_write_the_same(void** state) {
   const bool unsteady = *state != nullptr;
   const std::vector<std::vector<int>> layouts = {{4}, {2, 2}, {1, 1, 1, 1}, {3, 1}, {1, 2, 1}};
-  for (const std::vector<int>& layout : layouts) {
+  for (std::size_t i = 0; i < 3 * layouts.size(); ++i) {
+    const std::vector<int>& layout = layouts[i / 3];
+    // With what is said of them, in pieces, and a unit at a time.
+    const std::size_t most_bytes = std::array<std::size_t, 3>{1 << 20, 2000, 1}[i % 3];
     std::mt19937_64 random(kSeed);
-    Cluster cluster(layout, {.unsteady = unsteady});
+    Cluster cluster(layout, {.unsteady = unsteady, .most_bytes = most_bytes});
     for (const Case& each : kCases) {
       for (const std::size_t n : {std::size_t{1}, std::size_t{3}}) {
-        for (int turn = 0; turn < 3; ++turn) {
+        for (int turn = 0; turn < (i % 3 == 2 ? 1 : 3); ++turn) {
           Members members(each, 4, n, random);
           const auto expected = members.together();
           const auto outcomes =
@@ -158,30 +55,13 @@ void all_layouts_write_the_same(void** state) {
             assert_true(outcome.status.ok());
           }
           if (members.take() == expected) continue;
-          std::printf("# %s of %zu tensors over %s members\n", traits_of(each.collective).name, n,
-                      text_of(layout).c_str());
+          std::printf("# %s of %zu tensors over %s members, %zu bytes\n", traits_of(each.collective).name, n,
+                      text_of(layout).c_str(), most_bytes);
           assert_true(false);
         }
       }
     }
   }
-}
-
-// An all_reduce SUM of one number, `times` in a row.
-Status sum(const Member& member, WorkerMeeting& meeting, int rank, int times, double* out) {
-  for (int i = 0; i < times; ++i) {
-    double in = rank + i;
-    const dist_tensor from{&in, DIST_F64, 0, nullptr, nullptr};
-    const dist_tensor to{out, DIST_F64, 0, nullptr, nullptr};
-    Call call;
-    call.collective = Collective::kAllReduce;
-    call.op = DIST_REDUCE_SUM;
-    call.in = &from;
-    call.out = &to;
-    call.n = 1;
-    DIST_TRY(worker_collective(member, meeting, call));
-  }
-  return kOk;
 }
 
 void sixteen_workers_meet_often(void**) {
@@ -215,20 +95,6 @@ void assert_all_say(const std::vector<Outcome>& outcomes, dist_status code, int 
   }
 }
 
-void works_again(Cluster& cluster) {
-  double got[DIST_MAX_REPLICAS];
-  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
-    return sum(member, meeting, rank, 3, &got[rank]);
-  });
-  const int n = cluster.size();
-  for (int r = 0; r < n; ++r) {
-    if (!outcomes[static_cast<std::size_t>(r)].status.ok())
-      std::printf("# %s\n", outcomes[static_cast<std::size_t>(r)].error.message);
-    assert_true(outcomes[static_cast<std::size_t>(r)].status.ok());
-    assert_true(got[r] == n * (n - 1) / 2 + 2 * n);
-  }
-}
-
 void workers_that_disagree_are_told_so(void**) {
   for (const int odd : {0, 1, 2}) {
     Cluster cluster({2, 2, 2}, {});
@@ -251,6 +117,68 @@ void workers_that_disagree_are_told_so(void**) {
     assert_all_say(outcomes, DIST_INVALID_ARGUMENT, odd,
                    {"all_reduce #3: the workers disagree: worker", "f64[2]", "f64[1]"});
     works_again(cluster);
+  }
+}
+
+void other_members_than_expected_are_told_so(void**) {
+  for (const int misled : {0, 1}) {
+    Cluster cluster(
+        {2, 2}, {.told = misled == 0 ? std::vector<int>{2, 4} : std::vector<int>{4, 2}, .misled = misled});
+    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+      double got = 0;
+      return sum(member, meeting, rank, 1, &got);
+    });
+    const std::string who = "worker " + std::to_string(1 - misled) + " has 2 replicas, but worker " +
+                            std::to_string(misled) + " was told that it has 4";
+    assert_all_say(outcomes, DIST_INVALID_ARGUMENT, 1 - misled, {"all_reduce #1: ", who.c_str()});
+    assert_string_equal(outcomes[0].error.expected, "4 replicas");
+    assert_string_equal(outcomes[0].error.received, "2 replicas");
+    assert_true(outcomes[0].error.hint[0] != '\0');
+  }
+}
+
+// A worker beside a peer that the test plays: what it says to `header`.
+Outcome answer_to(const std::byte* header) {
+  CountingMemory memory;
+  const auto network = make_counted<InProcessNetwork>(*memory, 2, std::size_t{1} << 16);
+  Transport* transports[2] = {};
+  for (int w = 0; w < 2; ++w) assert_true(network->join(w, &transports[w]).ok());
+  Group group(*memory, 1, {}, {}, 0);
+  const std::vector<int> members = {1, 1};
+  WorkerMeeting meeting(*memory, *transports[0], group, {}, {.members = members});
+  group.begin_run({});
+  meeting.begin_run();
+  Transfer transfer;
+  transports[1]->send(0, {.run = 1, .number = 1}, header, WorkerHeader::kBytes, transfer);
+  double got = 0;
+  Outcome outcome;
+  outcome.status = sum({group, 0, nullptr, 0, 1 << 20}, meeting, 0, 1, &got);
+  if (!outcome.status.ok()) outcome.error = last_error();
+  for (Transport* each : transports) each->close();
+  return outcome;
+}
+
+void who_cannot_be_understood_is_named(void**) {
+  WorkerHeader header;
+  std::byte bytes[WorkerHeader::kBytes];
+  header.members = 1;
+  header.version = 9;
+  header.write(bytes);
+  Outcome outcome = answer_to(bytes);
+  assert_int_equal(outcome.status.code(), DIST_INVALID_ARGUMENT);
+  assert_int_equal(outcome.error.culprit.worker, 1);
+  assert_non_null(std::strstr(outcome.error.message, "worker 1 speaks version 9 of the workers' protocol"));
+  assert_string_equal(outcome.error.received, "version 9");
+  assert_true(outcome.error.hint[0] != '\0');
+  // Another magic number; a collective that there is not.
+  header.version = kWorkerVersion;
+  header.signature.collective = Collective::kEnd;
+  header.write(bytes);
+  for (int turn = 0; turn < 2; ++turn) {
+    outcome = answer_to(bytes);
+    assert_int_equal(outcome.status.code(), DIST_INTERNAL);
+    assert_non_null(std::strstr(outcome.error.message, "worker 1 sent a header that cannot be read"));
+    bytes[0] ^= std::byte{1};
   }
 }
 
@@ -369,6 +297,38 @@ void who_does_not_come_is_named_after_the_deadline(void**) {
   }
 }
 
+// A member that comes late to its own worker leaves the other workers less time.
+void a_collective_has_one_deadline(void**) {
+  constexpr int64_t kMs = 1'000'000;
+  Clock clock;
+  Cluster cluster({2, 1}, {.host = clock.host()});
+  std::atomic<int> back{0};
+  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+    Clock::reader = rank;
+    if (rank == 2) {
+      while (!cluster.group(0).arrived(1, 1)) std::this_thread::yield();
+      clock.now = 25 * kMs;
+      while (back.load() != 2) std::this_thread::yield();
+      return kOk;
+    }
+    if (rank == 1) {
+      while (clock.looks[0].load() == 0) std::this_thread::yield();
+      clock.now = 15 * kMs;
+    }
+    Member hurried = member;
+    hurried.timeout_ns = 20 * kMs;
+    double got = 0;
+    const Status status = sum(hurried, meeting, rank, 1, &got);
+    back.fetch_add(1);
+    return status;
+  });
+  for (int r = 0; r < 2; ++r) {
+    const Outcome& each = outcomes[static_cast<std::size_t>(r)];
+    assert_int_equal(each.status.code(), DIST_DEADLINE_EXCEEDED);
+    assert_int_equal(each.error.culprit.worker, 1);
+  }
+}
+
 void a_cancelled_worker_ends_all(void**) {
   Cluster cluster({2, 2}, {});
   std::atomic<int> waiting{0};
@@ -393,27 +353,9 @@ void a_cancelled_worker_ends_all(void**) {
   works_again(cluster);
 }
 
-void more_than_the_limit_is_refused(void**) {
-  Cluster cluster({1, 1}, {.most_bytes = 100});
-  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int) -> Status {
-    std::vector<double> numbers(20);
-    const int64_t shape[] = {20};
-    const dist_tensor tensor{numbers.data(), DIST_F64, 1, shape, nullptr};
-    Call call;
-    call.collective = Collective::kAllReduce;
-    call.op = DIST_REDUCE_SUM;
-    call.in = call.out = &tensor;
-    call.n = 1;
-    return worker_collective(member, meeting, call);
-  });
-  for (const Outcome& each : outcomes) {
-    assert_int_equal(each.status.code(), DIST_RESOURCE_EXHAUSTED);
-    assert_non_null(std::strstr(each.error.message, "100 bytes"));
-  }
-}
-
 // One worker is lost at each message that there is: all members come back, and what went well is right.
-void a_worker_may_be_lost_at_any_message(void**) {
+void a_worker_may_be_lost_at_any_message(void** state) {
+  const std::size_t most_bytes = *state != nullptr ? 1 : std::size_t{1} << 20;
   constexpr int kTimes = 3;
   int failed_runs = 0;
   int64_t lose_at = 0;
@@ -422,6 +364,7 @@ void a_worker_may_be_lost_at_any_message(void**) {
       Cluster cluster({2, 1, 1}, {.unsteady = true,
                                   .lose_at = lose_at,
                                   .victim = victim,
+                                  .most_bytes = most_bytes,
                                   .seed = kSeed + static_cast<uint64_t>(lose_at)});
       double got[4] = {};
       const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
@@ -456,12 +399,16 @@ int main() {
       {"all_layouts_write_the_same, unsteady", all_layouts_write_the_same, nullptr, nullptr, &unsteady},
       cmocka_unit_test(sixteen_workers_meet_often),
       cmocka_unit_test(workers_that_disagree_are_told_so),
+      cmocka_unit_test(other_members_than_expected_are_told_so),
+      cmocka_unit_test(who_cannot_be_understood_is_named),
       cmocka_unit_test(who_fails_is_named_with_its_replica),
       cmocka_unit_test(who_returns_early_is_named),
       cmocka_unit_test(who_does_not_come_is_named_after_the_deadline),
       cmocka_unit_test(a_cancelled_worker_ends_all),
-      cmocka_unit_test(more_than_the_limit_is_refused),
+      cmocka_unit_test(a_collective_has_one_deadline),
       cmocka_unit_test(a_worker_may_be_lost_at_any_message),
+      {"a_worker_may_be_lost_at_any_message, in pieces", a_worker_may_be_lost_at_any_message, nullptr,
+       nullptr, &unsteady},
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

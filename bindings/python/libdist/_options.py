@@ -37,7 +37,7 @@ class Options(TypedDict, total=False):
     axis: int
     """The dimension that parts are cut from or joined along; negative ones count from the end."""
     numerics: int
-    """Numerics.ORDERED or REPRODUCIBLE."""
+    """Numerics.REPRODUCIBLE or TREE; ORDERED: as the strategy says, whose own default that is."""
     weights: Union[None, float, Sequence[float]]
     """Of a MEAN: one weight, or one for each contribution; this replica's own."""
     contributions: int

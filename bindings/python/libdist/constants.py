@@ -85,6 +85,7 @@ class Numerics(IntEnum):
 
     ORDERED = 0  # the contributions in the order of replica ids
     REPRODUCIBLE = 1  # the contributions alone, whoever brings them: added exactly, rounded once
+    TREE = 2  # as ORDERED, but in pairs, pairs of pairs and so on: what costs least over many workers
 
 
 class ScanKind(IntEnum):

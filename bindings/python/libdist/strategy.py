@@ -20,7 +20,7 @@ from ._runs import Run, current, current_replica
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
-from .constants import Placement, Status, StrategyKind, Threads
+from .constants import Numerics, Placement, Status, StrategyKind, Threads
 from .cross_device import CrossDevice, HostFunctions
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
@@ -73,8 +73,10 @@ class Strategy(Outside, Input, Inspection):
         stack_size_bytes: int = 0,
         async_bytes: int = 0,
         cluster_resolver: Optional[ClusterResolver] = None,
+        numerics: int = Numerics.ORDERED,
         network: Optional[Network] = None,
         replicas_of_workers: Optional[Sequence[int]] = None,
+        staging_bytes: int = 0,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
@@ -83,11 +85,13 @@ class Strategy(Outside, Input, Inspection):
         reduces values from outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's
         threads; 0: the system's default. async_bytes: the most that asynchronous collectives may take that are under
         way; 0: libdist's choice. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
-        it is of MULTI_WORKER_MIRRORED.
+        it is of MULTI_WORKER_MIRRORED. numerics: what the bits of sums depend on where a call does not say, and those of
+        sums from outside: reduce() and the like, and variables.
 
         Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is
         TF_CONFIG. network: how the other workers are reached; None: nothing leads to them. replicas_of_workers: how many
-        each has; None: all as many as this one.
+        each has; None: all as many as this one. staging_bytes: most of tensors that are on their way at a time, with the
+        same bits; 0: 64 MiB.
 
         Of StrategyKind.MESH: device_assignment says how many replicas and logical devices there are. axes: in which
         directions a replica's devices lie, and how many, the last running fastest: {"rows": 2, "columns": 4}.
@@ -97,6 +101,7 @@ class Strategy(Outside, Input, Inspection):
         options = _cdist.dist_strategy_options()
         options.kind, options.num_replicas = int(kind), num_replicas
         options.threads, options.placement = int(threads), int(placement)
+        options.numerics = int(numerics)
         options.timeout_ns = nanoseconds(timeout)
         options.parameter_device = parameter_device
         if devices is not None:
@@ -120,6 +125,8 @@ class Strategy(Outside, Input, Inspection):
         options.use_spmd_partitioning = int(use_spmd_partitioning)
         if stack_size_bytes:
             options.stack_size_bytes = stack_size_bytes
+        if staging_bytes:
+            options.staging_bytes = staging_bytes
         if async_bytes:
             options.async_bytes = async_bytes
         if cluster_resolver is not None:

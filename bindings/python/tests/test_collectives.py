@@ -104,6 +104,17 @@ class Collectives(unittest.TestCase):
 
         self.assertEqual(self.each(step), [(5 / 3, [33.0])] * R)
 
+    def test_the_strategys_numerics(self):
+        numbers = [np.array([x], np.float32) for x in (1e8, 1, -1e8, 1, 1)]
+        for numerics, expected in ((Numerics.ORDERED, 2), (Numerics.REPRODUCIBLE, 3), (Numerics.TREE, 1)):
+            with Strategy(len(numbers), numerics=numerics) as strategy:
+
+                def step(r):
+                    tree = r.all_reduce(ReduceOp.SUM, numbers[r.id], numerics=Numerics.TREE)
+                    return r.all_reduce(ReduceOp.SUM, numbers[r.id])[0], tree[0]
+
+                self.assertEqual(strategy.run(step), [(expected, 1)] * len(numbers))
+
     def test_an_operator_of_the_programs_own(self):
         def larger(acc, values):
             np.maximum(acc, values, out=acc)

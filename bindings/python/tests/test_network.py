@@ -212,7 +212,9 @@ class Misuse(unittest.TestCase):
             worker(2, 0, 1, network=network, replicas_of_workers=[1])
         with self.assertRaisesRegex(InvalidArgument, "3"):
             worker(3, 0, 1, network=network)
-        first = worker(2, 0, 1, network=network)
+        with self.assertRaisesRegex(InvalidArgument, "staging_bytes is -1"):
+            worker(2, 0, 1, network=network, staging_bytes=-1)
+        first = worker(2, 0, 1, network=network, staging_bytes=1)
         with self.assertRaisesRegex(FailedPrecondition, "joined this network"):
             worker(2, 0, 1, network=network)
         self.assertEqual(repr(network), "<libdist.Network>")

@@ -49,10 +49,10 @@ class group : public group_ref {
 // ---- Options ---------------------------------------------------------------------------------------------
 
 struct collective_options {
-  const char *tag = nullptr;  // a name for reports, equal on all members
-  int64_t timeout_ns = 0;     // longest wait for a peer; 0: the strategy's; < 0: no limit
-  group_ref group = {};       // who meets; none: all replicas
-  int32_t numerics = DIST_NUMERICS_ORDERED;
+  const char *tag = nullptr;                 // a name for reports, equal on all members
+  int64_t timeout_ns = 0;                    // longest wait for a peer; 0: the strategy's; < 0: no limit
+  group_ref group = {};                      // who meets; none: all replicas
+  int32_t numerics = DIST_NUMERICS_ORDERED;  // which is as the strategy says
   int32_t axis = 0;
   const double *weights = nullptr;  // MEAN: one weight a contribution, given by all members or by none
   std::size_t contributions = 0;    // tensors that this replica adds to each sum: `in` has as many lists

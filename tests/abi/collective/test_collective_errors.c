@@ -142,8 +142,10 @@ static void wrong_for_every_collective(void **state) {
     refused(&bad, "ndim is 17");
     bad = good, bad.ndim = -1;
     refused(&bad, "ndim is -1");
-    bad = good, bad.options.numerics = 2;
-    refused(&bad, "numerics is 2");
+    bad = good, bad.options.numerics = 3;
+    refused(&bad, "numerics is 3");
+    bad.options.numerics = -1;
+    refused(&bad, "numerics is -1");
     bad = good, bad.options.struct_size = 0;
     refused(&bad, "struct_size");
     bad = good, bad.options.contributions = DIST_MAX_CONTRIBUTIONS + 1;

@@ -13,6 +13,7 @@
 
 #include "tests/abi/exact_sum.h"
 #include "tests/abi/fold.h"
+#include "tests/abi/tree_fold.h"
 
 enum { POOL = 96, ELEMENTS = 67, WIDEST = 32 };
 
@@ -21,6 +22,7 @@ typedef struct deal {
   dist_dtype dtype;
   dist_reduce_op op;
   int weighted;
+  int32_t numerics;
   _Alignas(8) unsigned char data[POOL][ELEMENTS * 8];
   double weights[POOL];
   int order[POOL]; /* the order in which the pool is dealt */
@@ -103,10 +105,58 @@ static dist_status add_hand(dist_replica *replica, void *user_data) {
     weights[j] = d->weights[which];
   }
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.numerics = DIST_NUMERICS_REPRODUCIBLE;
+  options.numerics = d->numerics;
   options.contributions = n;
   options.weights = d->weighted ? weights : NULL;
   return dist_all_reduce(replica, d->op, in, &out, 1, &options);
+}
+
+/* What a sum that is dealt out gives, beside what is expected. */
+static void compare_hand(const deal *d, int32_t replicas, int way, unsigned char (*expected)[8]) {
+  for (int32_t r = 0; r < replicas; r++) {
+    for (size_t e = 0; e < ELEMENTS; e++) {
+      if (!same_element(d->dtype, d->out[r] + e * size_of(d->dtype), expected[e]))
+        fail_msg("numerics %d, dtype %d, op %d, weighted %d, R %d, dealt %d: element %zu is %a, expected %a",
+                 (int)d->numerics, (int)d->dtype, (int)d->op, d->weighted, (int)replicas, way, e,
+                 wide(d->dtype, d->out[r] + e * size_of(d->dtype)), wide(d->dtype, expected[e]));
+    }
+  }
+}
+
+/* By the tree over all contributions in their order, whichever replica brings how many of them. */
+static void tree_however_it_is_dealt(void **state) {
+  (void)state;
+  static const int32_t sizes[] = {1, 2, 3, 4, 5, 8, 16, 32};
+  static const dist_dtype dtypes[] = {DIST_F16, DIST_BF16, DIST_F32, DIST_F64};
+  static const dist_reduce_op ops[] = {DIST_REDUCE_SUM, DIST_REDUCE_MEAN, DIST_REDUCE_MEAN, DIST_REDUCE_PROD};
+  static deal d;
+  d.numerics = DIST_NUMERICS_TREE;
+  for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+    dist_strategy *strategy = strategy_of(sizes[s], DIST_THREADS_CALLER);
+    for (size_t k = 0; k < COUNT_OF(dtypes) * COUNT_OF(ops); k++) {
+      d.dtype = dtypes[k / COUNT_OF(ops)];
+      d.op = ops[k % COUNT_OF(ops)];
+      d.weighted = k % COUNT_OF(ops) == 2;
+      fill_pool(&d, 42);
+      for (int way = 0; way < 5; way++) {
+        deal_out(&d, sizes[s], way);
+        _Alignas(8) unsigned char expected[ELEMENTS][8];
+        for (size_t e = 0; e < ELEMENTS; e++) {
+          const void *in[POOL];
+          double weights[POOL];
+          for (size_t p = 0; p < POOL; p++) {
+            in[p] = d.data[d.order[p]] + e * size_of(d.dtype);
+            weights[p] = d.weights[d.order[p]];
+          }
+          const tree_fold tree = {d.op, d.dtype, in, d.weighted ? weights : NULL, NULL, NULL};
+          tree_element(&tree, POOL, expected[e]);
+        }
+        assert_ok(dist_run(strategy, add_hand, &d, NULL));
+        compare_hand(&d, sizes[s], way, expected);
+      }
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
 }
 
 static void reproducible_however_it_is_dealt(void **state) {
@@ -114,6 +164,7 @@ static void reproducible_however_it_is_dealt(void **state) {
   static const int32_t sizes[] = {1, 2, 3, 4, 5, 8, 16, 32};
   static const dist_dtype dtypes[] = {DIST_F16, DIST_BF16, DIST_F32, DIST_F64};
   static deal d;
+  d.numerics = DIST_NUMERICS_REPRODUCIBLE;
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
     dist_strategy *strategy = strategy_of(sizes[s], DIST_THREADS_CALLER);
     for (size_t k = 0; k < COUNT_OF(dtypes) * 3; k++) {
@@ -130,14 +181,7 @@ static void reproducible_however_it_is_dealt(void **state) {
       for (int way = 0; way < 5; way++) {
         deal_out(&d, sizes[s], way);
         assert_ok(dist_run(strategy, add_hand, &d, NULL));
-        for (int32_t r = 0; r < sizes[s]; r++) {
-          for (size_t e = 0; e < ELEMENTS; e++) {
-            if (!same_element(d.dtype, d.out[r] + e * size_of(d.dtype), expected[e]))
-              fail_msg("dtype %d, op %d, weighted %d, R %d, dealt %d: element %zu is %a, expected %a",
-                       (int)d.dtype, (int)d.op, d.weighted, (int)sizes[s], way, e,
-                       wide(d.dtype, d.out[r] + e * size_of(d.dtype)), wide(d.dtype, expected[e]));
-          }
-        }
+        compare_hand(&d, sizes[s], way, expected);
       }
     }
     assert_ok(dist_strategy_destroy(strategy));
@@ -152,7 +196,7 @@ static void reproducible_nan(void **state) {
   static const uint64_t quiet[] = {0x7E00, 0x7FC0, 0x7FC00000, 0x7FF8000000000000u};
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   for (size_t k = 0; k < COUNT_OF(dtypes); k++) {
-    d.dtype = dtypes[k], d.op = DIST_REDUCE_SUM, d.weighted = 0;
+    d.dtype = dtypes[k], d.op = DIST_REDUCE_SUM, d.weighted = 0, d.numerics = DIST_NUMERICS_REPRODUCIBLE;
     const size_t size = size_of(d.dtype);
     for (int both_infinities = 0; both_infinities < 2; both_infinities++) {
       memset(d.data, 0, sizeof d.data);
@@ -246,7 +290,7 @@ static void the_same_bits_whatever_varies(void **state) {
         o.in[r][i] =
             ldexpf((float)(next_random(&seed) >> 40) - 8388608.0f, (int)(next_random(&seed) % 60) - 150);
     }
-    for (int32_t numerics = 0; numerics < 2; numerics++) {
+    for (int32_t numerics = 0; numerics < 3; numerics++) {
       uint64_t first = 0;
       o.numerics = numerics;
       for (int32_t threads = 0; threads < 3; threads++) {
@@ -271,6 +315,75 @@ static void the_same_bits_whatever_varies(void **state) {
     }
     for (int32_t r = 0; r < sizes[s]; r++) free(o.in[r]), free(o.out[r]);
   }
+}
+
+/* ---- How large elements of the host's operator may be, by a tree ---- */
+
+typedef struct large {
+  size_t bytes, contributions;
+  dist_status status;
+  report error;
+} large;
+
+/* Bytes that all calls change in a way that depends on their order. */
+static void mingle(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+  (void)dtype;
+  const size_t bytes = count * *(const size_t *)user_data;
+  unsigned char *a = acc;
+  for (size_t i = 0; i < bytes; i++)
+    a[i] = (unsigned char)(a[i] * 31 - (((const unsigned char *)in)[i] ^ 0x5A));
+}
+
+static dist_status fold_large(dist_replica *replica, void *user_data) {
+  large *l = user_data;
+  static unsigned char data[DIST_MAX_CONTRIBUTIONS][2 * 4096], out[2 * 4096];
+  static dist_tensor in[DIST_MAX_CONTRIBUTIONS];
+  static const void *sources[DIST_MAX_CONTRIBUTIONS];
+  int64_t length = (int64_t)(2 * l->bytes);
+  for (size_t j = 0; j < l->contributions; j++) {
+    for (size_t i = 0; i < 2 * l->bytes; i++) data[j][i] = (unsigned char)(j * 7 + i * 13 + 1);
+    in[j] = vector_of(data[j], DIST_U8, &length);
+  }
+  dist_tensor to = vector_of(out, DIST_U8, &length);
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.numerics = DIST_NUMERICS_TREE;
+  options.contributions = l->contributions;
+  options.reduce_fn = mingle;
+  options.reduce_user_data = &l->bytes;
+  options.reduce_element_bytes = l->bytes;
+  l->status = dist_all_reduce(replica, DIST_REDUCE_USER, in, &to, 1, &options);
+  read_report(&l->error);
+  if (l->status != DIST_OK) return DIST_OK;
+  size_t one = 1;
+  for (size_t i = 0; i < 2 * l->bytes; i++) {
+    for (size_t j = 0; j < l->contributions; j++) sources[j] = &data[j][i];
+    const tree_fold tree = {DIST_REDUCE_USER, DIST_U8, sources, NULL, mingle, &one};
+    unsigned char expected[8];
+    tree_element(&tree, l->contributions, expected);
+    if (out[i] != expected[0]) return DIST_DATA_LOSS;
+  }
+  return DIST_OK;
+}
+
+static void large_elements_of_the_host(void **state) {
+  (void)state;
+  /* The most contributions that elements of a size may have, as collective.h says it. */
+  static const struct {
+    size_t bytes, most;
+  } limits[] = {{4096, 3}, {3072, 7}, {2048, 15}, {1536, 31}, {1216, 63}, {576, 1024}, {8, 1024}};
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_CALLER);
+  for (size_t k = 0; k < COUNT_OF(limits); k++) {
+    large l = {.bytes = limits[k].bytes, .contributions = limits[k].most};
+    assert_ok(dist_run(strategy, fold_large, &l, NULL));
+    if (l.status != DIST_OK) fail_msg("%s", l.error.message);
+    if (limits[k].most == DIST_MAX_CONTRIBUTIONS) continue;
+    l.contributions++;
+    (void)!dist_run(strategy, fold_large, &l, NULL);
+    assert_int_equal(l.status, DIST_INVALID_ARGUMENT);
+    assert_has(l.error.message, "reduce_element_bytes");
+    assert_has(l.error.message, "numerics TREE of");
+  }
+  assert_ok(dist_strategy_destroy(strategy));
 }
 
 /* ---- What REPRODUCIBLE does not offer ---- */
@@ -328,10 +441,9 @@ static void what_cannot_be_reproducible(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reproducible_however_it_is_dealt),
-      cmocka_unit_test(reproducible_nan),
-      cmocka_unit_test(the_same_bits_whatever_varies),
-      cmocka_unit_test(what_cannot_be_reproducible),
+      cmocka_unit_test(reproducible_however_it_is_dealt), cmocka_unit_test(reproducible_nan),
+      cmocka_unit_test(tree_however_it_is_dealt),         cmocka_unit_test(large_elements_of_the_host),
+      cmocka_unit_test(the_same_bits_whatever_varies),    cmocka_unit_test(what_cannot_be_reproducible),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,7 +299,9 @@ static recipe recipe_of(uint64_t k, int32_t members, int64_t most) {
   for (int t = 0; t < TENSORS; t++) given.dtypes[t] = (k + (uint64_t)t) % 2 == 0 ? DIST_F32 : DIST_F64;
   given.several = k % 5 == 1;
   given.weighted = k % 10 == 6;
-  given.numerics = k % 7 == 3 ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;
+  given.numerics = k % 7 == 3   ? DIST_NUMERICS_REPRODUCIBLE
+                   : k % 7 == 5 ? DIST_NUMERICS_TREE
+                                : DIST_NUMERICS_ORDERED;
   if (k % 11 == 10) given.n = 0;
   s.shared_parameters = k % 3 == 2, s.shared_states = k % 4 == 3;
   s.learning_rate = 0.3, s.clip_norm = k % 3 == 0 ? 0 : k % 3 == 1 ? 0.75 : 1e9;

@@ -101,7 +101,7 @@ VALID_BY_TYPE = {
     "const dist_topology *": "f->topology", "dist_device_assignment *": "f->assignment",
     "const dist_device_assignment *": "f->assignment", "dist_cluster_spec *": "f->cluster_spec",
     "const dist_cluster_spec *": "f->cluster_spec", "dist_cluster_resolver *": "f->resolver",
-    "const dist_cluster_resolver *": "f->resolver",
+    "const dist_cluster_resolver *": "f->resolver", "dist_network *": "f->network",
     "dist_replica_fn": "replica_fn", "dist_values_fn": "values_fn", "dist_range_fn": "range_fn",
     "dist_merge_fn": "merge_fn", "dist_value_fn": "value_fn", "dist_update_fn": "update_fn",
     "dist_update_values_fn": "update_values_fn", "dist_source_fn": "source_fn", "dist_file_source_fn": "file_source_fn",

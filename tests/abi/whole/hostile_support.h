@@ -50,6 +50,7 @@ struct fixture {
   dist_topology *topology, *host_topology;
   dist_device_assignment *assignment;
   dist_cluster_spec *cluster_spec;
+  dist_network *network;
   dist_cluster_resolver *resolver;
 
   float data[2][4];
@@ -179,6 +180,7 @@ static inline void make_arrays(struct fixture *f) {
 static inline void make_cluster(struct fixture *f) {
   NEED(dist_cluster_spec_create(f->jobs, 1, NULL, &f->cluster_spec));
   NEED(dist_cluster_resolver_create_simple(f->cluster_spec, NULL, &f->resolver));
+  NEED(dist_network_create(2, NULL, &f->network));
   f->specs[0] = f->cluster_spec;
   f->resolvers[0] = f->resolver;
 }

@@ -146,6 +146,7 @@ static void add_doubles(void *acc, const void *in, size_t count, dist_dtype dtyp
 static void try_job(const char *name, dist_strategy *strategy, job *j, int64_t rows, size_t contributions) {
   static const char *const ways[] = {"", ", asynchronous", ", planned"};
   static const char *const layouts[] = {"", ", with gaps", ", with gaps between rows"};
+  static const char *const numerics[] = {"", ", reproducible", ", as a tree"};
   const int replicas = dist_strategy_num_replicas(strategy);
   char what[160];
   make_tensors(j, replicas, rows, contributions);
@@ -153,7 +154,7 @@ static void try_job(const char *name, dist_strategy *strategy, job *j, int64_t r
     j->way = (enum way)way;
     snprintf(what, sizeof what, "%s of %d rows, %d lists%s%s%s%s", name, (int)rows, (int)contributions,
              layouts[j->layout], j->options.weights != NULL ? ", weighted" : "",
-             j->options.numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "", ways[way]);
+             numerics[j->options.numerics], ways[way]);
     assert_needs_little(what, strategy, do_job, j, DIST_OK);
   }
   free_tensors(j, replicas);
@@ -187,12 +188,12 @@ static void the_longest_lists(void **state) {
   for (size_t r = 0; r < COUNT_OF(counts); r++) {
     dist_strategy *strategy = strategy_of(counts[r], DIST_THREADS_HOST);
     for (size_t c = 0; c < COUNT_OF(collectives); c++) {
-      for (int kind = 0; kind < 8 && collectives[c].reduces; kind++) {
+      for (int kind = 0; kind < 12 && collectives[c].reduces; kind++) {
         job j = {.call = collectives[c].call,
                  .layout = (kind & 1) != 0 ? GAPS : DENSE,
                  .options = DIST_COLLECTIVE_OPTIONS_INIT};
         j.options.weights = (kind & 2) != 0 ? &some_weights : NULL;
-        j.options.numerics = (kind & 4) != 0 ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;
+        j.options.numerics = kind / 4;
         try_job(collectives[c].name, strategy, &j, 16, (size_t)(DIST_MAX_CONTRIBUTIONS / counts[r]));
       }
     }
@@ -208,8 +209,11 @@ static void operators_of_the_host(void **state) {
       job j = {.call = do_all_reduce, .layout = (enum layout)layout, .options = DIST_COLLECTIVE_OPTIONS_INIT};
       j.options.reduce_fn = add_doubles;
       if (layout != GAPS) j.options.reduce_element_bytes = COLUMNS * sizeof(double);
-      try_job("all_reduce by an operator", strategy, &j, sizes[1],
-              (size_t)(DIST_MAX_CONTRIBUTIONS / counts[r]));
+      for (int32_t tree = 0; tree < 2; tree++) {
+        j.options.numerics = tree ? DIST_NUMERICS_TREE : DIST_NUMERICS_ORDERED;
+        try_job("all_reduce by an operator", strategy, &j, sizes[1],
+                (size_t)(DIST_MAX_CONTRIBUTIONS / counts[r]));
+      }
     }
     assert_ok(dist_strategy_destroy(strategy));
   }

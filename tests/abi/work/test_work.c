@@ -79,7 +79,9 @@ static recipe recipe_of(int k, int32_t members, uint64_t seed) {
   const int sums = reduces(given.collective) && given.collective != DIST_COLLECTIVE_SCAN;
   given.several = sums && k % 4 == 1;
   given.weighted = given.op == DIST_REDUCE_MEAN && k % 4 == 1;
-  given.numerics = sums && k % 7 == 2 ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;
+  given.numerics = sums && k % 7 == 2 ? DIST_NUMERICS_REPRODUCIBLE
+                   : k % 7 == 4       ? DIST_NUMERICS_TREE
+                                      : DIST_NUMERICS_ORDERED;
   given.in_place = k % 6 == 5 && given.in_style == DENSE && given.out_style == DENSE && given.axis == 0;
   return given;
 }

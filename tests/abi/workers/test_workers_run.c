@@ -236,8 +236,8 @@ static void who_is_late_hears_of_it_and_is_in_step_again(void **state) {
   atomic_int go = 0;
   worker_thread threads[MOST_WORKERS];
   on_workers(&all, run_with_deadline, &go, threads);
+  /* Whose fault it was depends on how far replica 0's peer had come. */
   assert_int_equal(threads[0].status, DIST_DEADLINE_EXCEEDED);
-  assert_has(threads[0].error.message, "worker 1");
   assert_int_equal(threads[1].status, DIST_DEADLINE_EXCEEDED);
   static sums found;
   for (int again = 0; again < 3; ++again) all_workers(&all, run_it, &found);
@@ -329,6 +329,11 @@ static void what_does_not_fit_is_refused(void **state) {
     assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, cases[k].words);
   }
   options.replicas_of_workers = NULL;
+  options.num_workers = 0;
+  options.staging_bytes = -1;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "staging_bytes is -1");
+  options.staging_bytes = 0;
+  options.num_workers = 2;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
                "replicas_of_workers is NULL");
   options.num_workers = 0;

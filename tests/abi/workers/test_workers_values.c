@@ -260,16 +260,19 @@ static dist_status play(dist_strategy *strategy, int worker, void *user_data) {
   return status;
 }
 
+/* The least staging memory makes pieces of everything. */
 static void every_layout_notes_what_one_process_does(void **state) {
-  (void)state;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.staging_bytes = *state != NULL;
   static notes wanted;
   static notes found[MOST_WORKERS];
+  memset(&wanted, 0, sizeof wanted);
   dist_strategy *alone = strategy_of(REPLICAS, DIST_THREADS_CALLER);
   assert_ok(play(alone, 0, &wanted));
   assert_ok(dist_strategy_destroy(alone));
   const char *const layouts[] = {"4", "2+2", "1+1+1+1", "3+1", "1+2+1"};
   for (size_t k = 0; k < COUNT_OF(layouts); ++k) {
-    workers all = workers_of(layouts[k], (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+    workers all = workers_of(layouts[k], options);
     memset(found, 0, sizeof found);
     all_workers(&all, play, found);
     for (int w = 0; w < all.n; ++w) {
@@ -463,6 +466,7 @@ static void a_checkpoint_is_written_once_and_read_by_any_layout(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_layout_notes_what_one_process_does),
+      cmocka_unit_test_prestate(every_layout_notes_what_one_process_does, "in pieces"),
       cmocka_unit_test(a_tensor_is_one_contribution_of_its_worker),
       cmocka_unit_test(the_first_replica_is_each_workers),
       cmocka_unit_test(workers_that_disagree_are_told_so),

@@ -58,6 +58,7 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   fn("cross_device", all.cross_device);
   fn("device_assignment", all.device_assignment);
   fn("use_spmd_partitioning", all.use_spmd_partitioning);
+  fn("numerics", all.numerics);
   Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
                    all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
                    all.network != nullptr || all.replicas_of_workers != nullptr};

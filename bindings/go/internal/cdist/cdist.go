@@ -272,67 +272,67 @@ typedef long long swig_type_242;
 typedef long long swig_type_243;
 typedef long long swig_type_244;
 typedef long long swig_type_245;
-typedef _gostring_ swig_type_246;
+typedef long long swig_type_246;
 typedef long long swig_type_247;
 typedef _gostring_ swig_type_248;
-typedef _goslice_ swig_type_249;
-typedef long long swig_type_250;
+typedef long long swig_type_249;
+typedef _gostring_ swig_type_250;
 typedef _goslice_ swig_type_251;
 typedef long long swig_type_252;
-typedef long long swig_type_253;
-typedef _gostring_ swig_type_254;
-typedef _gostring_ swig_type_255;
-typedef long long swig_type_256;
+typedef _goslice_ swig_type_253;
+typedef long long swig_type_254;
+typedef long long swig_type_255;
+typedef _gostring_ swig_type_256;
 typedef _gostring_ swig_type_257;
 typedef long long swig_type_258;
-typedef long long swig_type_259;
-typedef _gostring_ swig_type_260;
+typedef _gostring_ swig_type_259;
+typedef long long swig_type_260;
 typedef long long swig_type_261;
-typedef long long swig_type_262;
+typedef _gostring_ swig_type_262;
 typedef long long swig_type_263;
-typedef _gostring_ swig_type_264;
+typedef long long swig_type_264;
 typedef long long swig_type_265;
 typedef _gostring_ swig_type_266;
 typedef long long swig_type_267;
 typedef _gostring_ swig_type_268;
-typedef _gostring_ swig_type_269;
-typedef _goslice_ swig_type_270;
-typedef long long swig_type_271;
-typedef _gostring_ swig_type_272;
+typedef long long swig_type_269;
+typedef _gostring_ swig_type_270;
+typedef _gostring_ swig_type_271;
+typedef _goslice_ swig_type_272;
 typedef long long swig_type_273;
 typedef _gostring_ swig_type_274;
 typedef long long swig_type_275;
-typedef long long swig_type_276;
+typedef _gostring_ swig_type_276;
 typedef long long swig_type_277;
-typedef _gostring_ swig_type_278;
+typedef long long swig_type_278;
 typedef long long swig_type_279;
-typedef long long swig_type_280;
+typedef _gostring_ swig_type_280;
 typedef long long swig_type_281;
 typedef long long swig_type_282;
 typedef long long swig_type_283;
-typedef _gostring_ swig_type_284;
+typedef long long swig_type_284;
 typedef long long swig_type_285;
-typedef long long swig_type_286;
-typedef _gostring_ swig_type_287;
+typedef _gostring_ swig_type_286;
+typedef long long swig_type_287;
 typedef long long swig_type_288;
-typedef long long swig_type_289;
+typedef _gostring_ swig_type_289;
 typedef long long swig_type_290;
 typedef long long swig_type_291;
 typedef long long swig_type_292;
 typedef long long swig_type_293;
 typedef long long swig_type_294;
 typedef long long swig_type_295;
-typedef _gostring_ swig_type_296;
+typedef long long swig_type_296;
 typedef long long swig_type_297;
-typedef long long swig_type_298;
+typedef _gostring_ swig_type_298;
 typedef long long swig_type_299;
 typedef long long swig_type_300;
 typedef long long swig_type_301;
-typedef _gostring_ swig_type_302;
+typedef long long swig_type_302;
 typedef long long swig_type_303;
-typedef long long swig_type_304;
+typedef _gostring_ swig_type_304;
 typedef long long swig_type_305;
-typedef _gostring_ swig_type_306;
+typedef long long swig_type_306;
 typedef long long swig_type_307;
 typedef _gostring_ swig_type_308;
 typedef long long swig_type_309;
@@ -341,15 +341,15 @@ typedef long long swig_type_311;
 typedef _gostring_ swig_type_312;
 typedef long long swig_type_313;
 typedef _gostring_ swig_type_314;
-typedef _gostring_ swig_type_315;
-typedef long long swig_type_316;
+typedef long long swig_type_315;
+typedef _gostring_ swig_type_316;
 typedef _gostring_ swig_type_317;
 typedef long long swig_type_318;
-typedef long long swig_type_319;
-typedef _gostring_ swig_type_320;
-typedef _gostring_ swig_type_321;
-typedef long long swig_type_322;
-typedef long long swig_type_323;
+typedef _gostring_ swig_type_319;
+typedef long long swig_type_320;
+typedef long long swig_type_321;
+typedef _gostring_ swig_type_322;
+typedef _gostring_ swig_type_323;
 typedef long long swig_type_324;
 typedef long long swig_type_325;
 typedef long long swig_type_326;
@@ -360,147 +360,147 @@ typedef long long swig_type_330;
 typedef long long swig_type_331;
 typedef long long swig_type_332;
 typedef long long swig_type_333;
-typedef _goslice_ swig_type_334;
+typedef long long swig_type_334;
 typedef long long swig_type_335;
-typedef long long swig_type_336;
-typedef _goslice_ swig_type_337;
+typedef _goslice_ swig_type_336;
+typedef long long swig_type_337;
 typedef long long swig_type_338;
-typedef long long swig_type_339;
-typedef _gostring_ swig_type_340;
+typedef _goslice_ swig_type_339;
+typedef long long swig_type_340;
 typedef long long swig_type_341;
-typedef _goslice_ swig_type_342;
-typedef _goslice_ swig_type_343;
-typedef long long swig_type_344;
-typedef _gostring_ swig_type_345;
+typedef _gostring_ swig_type_342;
+typedef long long swig_type_343;
+typedef _goslice_ swig_type_344;
+typedef _goslice_ swig_type_345;
 typedef long long swig_type_346;
-typedef _goslice_ swig_type_347;
-typedef _goslice_ swig_type_348;
-typedef long long swig_type_349;
-typedef _gostring_ swig_type_350;
+typedef _gostring_ swig_type_347;
+typedef long long swig_type_348;
+typedef _goslice_ swig_type_349;
+typedef _goslice_ swig_type_350;
 typedef long long swig_type_351;
-typedef _goslice_ swig_type_352;
-typedef _goslice_ swig_type_353;
-typedef long long swig_type_354;
-typedef _gostring_ swig_type_355;
+typedef _gostring_ swig_type_352;
+typedef long long swig_type_353;
+typedef _goslice_ swig_type_354;
+typedef _goslice_ swig_type_355;
 typedef long long swig_type_356;
-typedef _goslice_ swig_type_357;
-typedef _goslice_ swig_type_358;
-typedef long long swig_type_359;
-typedef _gostring_ swig_type_360;
+typedef _gostring_ swig_type_357;
+typedef long long swig_type_358;
+typedef _goslice_ swig_type_359;
+typedef _goslice_ swig_type_360;
 typedef long long swig_type_361;
-typedef _goslice_ swig_type_362;
-typedef _goslice_ swig_type_363;
-typedef long long swig_type_364;
-typedef _gostring_ swig_type_365;
+typedef _gostring_ swig_type_362;
+typedef long long swig_type_363;
+typedef _goslice_ swig_type_364;
+typedef _goslice_ swig_type_365;
 typedef long long swig_type_366;
-typedef _goslice_ swig_type_367;
-typedef _goslice_ swig_type_368;
-typedef long long swig_type_369;
-typedef _gostring_ swig_type_370;
+typedef _gostring_ swig_type_367;
+typedef long long swig_type_368;
+typedef _goslice_ swig_type_369;
+typedef _goslice_ swig_type_370;
 typedef long long swig_type_371;
-typedef _goslice_ swig_type_372;
-typedef _goslice_ swig_type_373;
-typedef long long swig_type_374;
-typedef _gostring_ swig_type_375;
+typedef _gostring_ swig_type_372;
+typedef long long swig_type_373;
+typedef _goslice_ swig_type_374;
+typedef _goslice_ swig_type_375;
 typedef long long swig_type_376;
-typedef _goslice_ swig_type_377;
-typedef _goslice_ swig_type_378;
-typedef long long swig_type_379;
-typedef _gostring_ swig_type_380;
+typedef _gostring_ swig_type_377;
+typedef long long swig_type_378;
+typedef _goslice_ swig_type_379;
+typedef _goslice_ swig_type_380;
 typedef long long swig_type_381;
-typedef _goslice_ swig_type_382;
-typedef _goslice_ swig_type_383;
-typedef long long swig_type_384;
-typedef _gostring_ swig_type_385;
+typedef _gostring_ swig_type_382;
+typedef long long swig_type_383;
+typedef _goslice_ swig_type_384;
+typedef _goslice_ swig_type_385;
 typedef long long swig_type_386;
-typedef _goslice_ swig_type_387;
-typedef _goslice_ swig_type_388;
-typedef long long swig_type_389;
-typedef _gostring_ swig_type_390;
+typedef _gostring_ swig_type_387;
+typedef long long swig_type_388;
+typedef _goslice_ swig_type_389;
+typedef _goslice_ swig_type_390;
 typedef long long swig_type_391;
 typedef _gostring_ swig_type_392;
 typedef long long swig_type_393;
-typedef long long swig_type_394;
-typedef _gostring_ swig_type_395;
+typedef _gostring_ swig_type_394;
+typedef long long swig_type_395;
 typedef long long swig_type_396;
-typedef long long swig_type_397;
-typedef _gostring_ swig_type_398;
+typedef _gostring_ swig_type_397;
+typedef long long swig_type_398;
 typedef long long swig_type_399;
-typedef _goslice_ swig_type_400;
+typedef _gostring_ swig_type_400;
 typedef long long swig_type_401;
-typedef _gostring_ swig_type_402;
+typedef _goslice_ swig_type_402;
 typedef long long swig_type_403;
-typedef long long swig_type_404;
+typedef _gostring_ swig_type_404;
 typedef long long swig_type_405;
 typedef long long swig_type_406;
 typedef long long swig_type_407;
 typedef long long swig_type_408;
 typedef long long swig_type_409;
-typedef _gostring_ swig_type_410;
-typedef _goslice_ swig_type_411;
-typedef long long swig_type_412;
-typedef long long swig_type_413;
+typedef long long swig_type_410;
+typedef long long swig_type_411;
+typedef _gostring_ swig_type_412;
+typedef _goslice_ swig_type_413;
 typedef long long swig_type_414;
-typedef _gostring_ swig_type_415;
+typedef long long swig_type_415;
 typedef long long swig_type_416;
-typedef _goslice_ swig_type_417;
-typedef _goslice_ swig_type_418;
-typedef long long swig_type_419;
-typedef _gostring_ swig_type_420;
-typedef _goslice_ swig_type_421;
-typedef long long swig_type_422;
-typedef _gostring_ swig_type_423;
+typedef _gostring_ swig_type_417;
+typedef long long swig_type_418;
+typedef _goslice_ swig_type_419;
+typedef _goslice_ swig_type_420;
+typedef long long swig_type_421;
+typedef _gostring_ swig_type_422;
+typedef _goslice_ swig_type_423;
 typedef long long swig_type_424;
 typedef _gostring_ swig_type_425;
 typedef long long swig_type_426;
-typedef long long swig_type_427;
-typedef _gostring_ swig_type_428;
-typedef _goslice_ swig_type_429;
-typedef long long swig_type_430;
-typedef long long swig_type_431;
-typedef _gostring_ swig_type_432;
+typedef _gostring_ swig_type_427;
+typedef long long swig_type_428;
+typedef long long swig_type_429;
+typedef _gostring_ swig_type_430;
+typedef _goslice_ swig_type_431;
+typedef long long swig_type_432;
 typedef long long swig_type_433;
-typedef long long swig_type_434;
-typedef _gostring_ swig_type_435;
+typedef _gostring_ swig_type_434;
+typedef long long swig_type_435;
 typedef long long swig_type_436;
 typedef _gostring_ swig_type_437;
 typedef long long swig_type_438;
-typedef long long swig_type_439;
-typedef _gostring_ swig_type_440;
+typedef _gostring_ swig_type_439;
+typedef long long swig_type_440;
 typedef long long swig_type_441;
-typedef _goslice_ swig_type_442;
-typedef _gostring_ swig_type_443;
-typedef long long swig_type_444;
-typedef _goslice_ swig_type_445;
+typedef _gostring_ swig_type_442;
+typedef long long swig_type_443;
+typedef _goslice_ swig_type_444;
+typedef _gostring_ swig_type_445;
 typedef long long swig_type_446;
-typedef _gostring_ swig_type_447;
+typedef _goslice_ swig_type_447;
 typedef long long swig_type_448;
-typedef _goslice_ swig_type_449;
+typedef _gostring_ swig_type_449;
 typedef long long swig_type_450;
-typedef _gostring_ swig_type_451;
+typedef _goslice_ swig_type_451;
 typedef long long swig_type_452;
-typedef _goslice_ swig_type_453;
+typedef _gostring_ swig_type_453;
 typedef long long swig_type_454;
-typedef _gostring_ swig_type_455;
+typedef _goslice_ swig_type_455;
 typedef long long swig_type_456;
-typedef _goslice_ swig_type_457;
+typedef _gostring_ swig_type_457;
 typedef long long swig_type_458;
-typedef _gostring_ swig_type_459;
+typedef _goslice_ swig_type_459;
 typedef long long swig_type_460;
-typedef _goslice_ swig_type_461;
+typedef _gostring_ swig_type_461;
 typedef long long swig_type_462;
-typedef _gostring_ swig_type_463;
+typedef _goslice_ swig_type_463;
 typedef long long swig_type_464;
 typedef _gostring_ swig_type_465;
-typedef _goslice_ swig_type_466;
-typedef long long swig_type_467;
-typedef _gostring_ swig_type_468;
+typedef long long swig_type_466;
+typedef _gostring_ swig_type_467;
+typedef _goslice_ swig_type_468;
 typedef long long swig_type_469;
 typedef _gostring_ swig_type_470;
 typedef long long swig_type_471;
 typedef _gostring_ swig_type_472;
 typedef long long swig_type_473;
-typedef long long swig_type_474;
+typedef _gostring_ swig_type_474;
 typedef long long swig_type_475;
 typedef long long swig_type_476;
 typedef long long swig_type_477;
@@ -510,190 +510,190 @@ typedef long long swig_type_480;
 typedef long long swig_type_481;
 typedef long long swig_type_482;
 typedef long long swig_type_483;
-typedef _gostring_ swig_type_484;
+typedef long long swig_type_484;
 typedef long long swig_type_485;
-typedef long long swig_type_486;
+typedef _gostring_ swig_type_486;
 typedef long long swig_type_487;
 typedef long long swig_type_488;
-typedef _gostring_ swig_type_489;
-typedef _gostring_ swig_type_490;
-typedef long long swig_type_491;
-typedef _goslice_ swig_type_492;
+typedef long long swig_type_489;
+typedef long long swig_type_490;
+typedef _gostring_ swig_type_491;
+typedef _gostring_ swig_type_492;
 typedef long long swig_type_493;
-typedef long long swig_type_494;
-typedef _gostring_ swig_type_495;
+typedef _goslice_ swig_type_494;
+typedef long long swig_type_495;
 typedef long long swig_type_496;
 typedef _gostring_ swig_type_497;
-typedef _gostring_ swig_type_498;
-typedef long long swig_type_499;
-typedef long long swig_type_500;
-typedef _gostring_ swig_type_501;
+typedef long long swig_type_498;
+typedef _gostring_ swig_type_499;
+typedef _gostring_ swig_type_500;
+typedef long long swig_type_501;
 typedef long long swig_type_502;
-typedef _goslice_ swig_type_503;
+typedef _gostring_ swig_type_503;
 typedef long long swig_type_504;
-typedef _gostring_ swig_type_505;
+typedef _goslice_ swig_type_505;
 typedef long long swig_type_506;
-typedef long long swig_type_507;
+typedef _gostring_ swig_type_507;
 typedef long long swig_type_508;
-typedef _gostring_ swig_type_509;
+typedef long long swig_type_509;
 typedef long long swig_type_510;
 typedef _gostring_ swig_type_511;
 typedef long long swig_type_512;
 typedef _gostring_ swig_type_513;
-typedef _gostring_ swig_type_514;
-typedef long long swig_type_515;
+typedef long long swig_type_514;
+typedef _gostring_ swig_type_515;
 typedef _gostring_ swig_type_516;
 typedef long long swig_type_517;
-typedef _goslice_ swig_type_518;
+typedef _gostring_ swig_type_518;
 typedef long long swig_type_519;
-typedef _gostring_ swig_type_520;
+typedef _goslice_ swig_type_520;
 typedef long long swig_type_521;
-typedef long long swig_type_522;
-typedef _gostring_ swig_type_523;
+typedef _gostring_ swig_type_522;
+typedef long long swig_type_523;
 typedef long long swig_type_524;
-typedef _goslice_ swig_type_525;
-typedef _gostring_ swig_type_526;
-typedef long long swig_type_527;
-typedef long long swig_type_528;
-typedef _gostring_ swig_type_529;
+typedef _gostring_ swig_type_525;
+typedef long long swig_type_526;
+typedef _goslice_ swig_type_527;
+typedef _gostring_ swig_type_528;
+typedef long long swig_type_529;
 typedef long long swig_type_530;
-typedef long long swig_type_531;
+typedef _gostring_ swig_type_531;
 typedef long long swig_type_532;
-typedef _gostring_ swig_type_533;
+typedef long long swig_type_533;
 typedef long long swig_type_534;
-typedef long long swig_type_535;
-typedef _gostring_ swig_type_536;
+typedef _gostring_ swig_type_535;
+typedef long long swig_type_536;
 typedef long long swig_type_537;
-typedef long long swig_type_538;
-typedef _goslice_ swig_type_539;
-typedef _gostring_ swig_type_540;
-typedef long long swig_type_541;
+typedef _gostring_ swig_type_538;
+typedef long long swig_type_539;
+typedef long long swig_type_540;
+typedef _goslice_ swig_type_541;
 typedef _gostring_ swig_type_542;
-typedef _goslice_ swig_type_543;
+typedef long long swig_type_543;
 typedef _gostring_ swig_type_544;
-typedef long long swig_type_545;
-typedef long long swig_type_546;
+typedef _goslice_ swig_type_545;
+typedef _gostring_ swig_type_546;
 typedef long long swig_type_547;
 typedef long long swig_type_548;
-typedef _gostring_ swig_type_549;
+typedef long long swig_type_549;
 typedef long long swig_type_550;
 typedef _gostring_ swig_type_551;
 typedef long long swig_type_552;
-typedef long long swig_type_553;
-typedef _gostring_ swig_type_554;
+typedef _gostring_ swig_type_553;
+typedef long long swig_type_554;
 typedef long long swig_type_555;
-typedef long long swig_type_556;
-typedef _gostring_ swig_type_557;
+typedef _gostring_ swig_type_556;
+typedef long long swig_type_557;
 typedef long long swig_type_558;
-typedef long long swig_type_559;
+typedef _gostring_ swig_type_559;
 typedef long long swig_type_560;
-typedef _gostring_ swig_type_561;
+typedef long long swig_type_561;
 typedef long long swig_type_562;
-typedef long long swig_type_563;
+typedef _gostring_ swig_type_563;
 typedef long long swig_type_564;
-typedef _gostring_ swig_type_565;
+typedef long long swig_type_565;
 typedef long long swig_type_566;
-typedef long long swig_type_567;
+typedef _gostring_ swig_type_567;
 typedef long long swig_type_568;
-typedef _gostring_ swig_type_569;
+typedef long long swig_type_569;
 typedef long long swig_type_570;
-typedef long long swig_type_571;
-typedef _goslice_ swig_type_572;
+typedef _gostring_ swig_type_571;
+typedef long long swig_type_572;
 typedef long long swig_type_573;
-typedef _gostring_ swig_type_574;
+typedef _goslice_ swig_type_574;
 typedef long long swig_type_575;
-typedef long long swig_type_576;
-typedef _gostring_ swig_type_577;
+typedef _gostring_ swig_type_576;
+typedef long long swig_type_577;
 typedef long long swig_type_578;
-typedef _goslice_ swig_type_579;
+typedef _gostring_ swig_type_579;
 typedef long long swig_type_580;
 typedef _goslice_ swig_type_581;
-typedef _gostring_ swig_type_582;
-typedef long long swig_type_583;
-typedef long long swig_type_584;
-typedef _gostring_ swig_type_585;
+typedef long long swig_type_582;
+typedef _goslice_ swig_type_583;
+typedef _gostring_ swig_type_584;
+typedef long long swig_type_585;
 typedef long long swig_type_586;
-typedef long long swig_type_587;
+typedef _gostring_ swig_type_587;
 typedef long long swig_type_588;
 typedef long long swig_type_589;
-typedef _gostring_ swig_type_590;
+typedef long long swig_type_590;
 typedef long long swig_type_591;
-typedef long long swig_type_592;
+typedef _gostring_ swig_type_592;
 typedef long long swig_type_593;
 typedef long long swig_type_594;
 typedef long long swig_type_595;
-typedef _gostring_ swig_type_596;
+typedef long long swig_type_596;
 typedef long long swig_type_597;
-typedef long long swig_type_598;
-typedef _gostring_ swig_type_599;
+typedef _gostring_ swig_type_598;
+typedef long long swig_type_599;
 typedef long long swig_type_600;
-typedef long long swig_type_601;
-typedef _gostring_ swig_type_602;
+typedef _gostring_ swig_type_601;
+typedef long long swig_type_602;
 typedef long long swig_type_603;
-typedef _goslice_ swig_type_604;
+typedef _gostring_ swig_type_604;
 typedef long long swig_type_605;
-typedef _gostring_ swig_type_606;
+typedef _goslice_ swig_type_606;
 typedef long long swig_type_607;
-typedef long long swig_type_608;
+typedef _gostring_ swig_type_608;
 typedef long long swig_type_609;
 typedef long long swig_type_610;
 typedef long long swig_type_611;
-typedef _gostring_ swig_type_612;
+typedef long long swig_type_612;
 typedef long long swig_type_613;
-typedef long long swig_type_614;
+typedef _gostring_ swig_type_614;
 typedef long long swig_type_615;
 typedef long long swig_type_616;
 typedef long long swig_type_617;
 typedef long long swig_type_618;
-typedef _gostring_ swig_type_619;
+typedef long long swig_type_619;
 typedef long long swig_type_620;
-typedef long long swig_type_621;
-typedef _gostring_ swig_type_622;
+typedef _gostring_ swig_type_621;
+typedef long long swig_type_622;
 typedef long long swig_type_623;
-typedef _goslice_ swig_type_624;
+typedef _gostring_ swig_type_624;
 typedef long long swig_type_625;
 typedef _goslice_ swig_type_626;
-typedef _gostring_ swig_type_627;
-typedef long long swig_type_628;
-typedef long long swig_type_629;
-typedef _gostring_ swig_type_630;
+typedef long long swig_type_627;
+typedef _goslice_ swig_type_628;
+typedef _gostring_ swig_type_629;
+typedef long long swig_type_630;
 typedef long long swig_type_631;
-typedef long long swig_type_632;
-typedef _gostring_ swig_type_633;
-typedef _gostring_ swig_type_634;
+typedef _gostring_ swig_type_632;
+typedef long long swig_type_633;
+typedef long long swig_type_634;
 typedef _gostring_ swig_type_635;
-typedef long long swig_type_636;
-typedef long long swig_type_637;
+typedef _gostring_ swig_type_636;
+typedef _gostring_ swig_type_637;
 typedef long long swig_type_638;
 typedef long long swig_type_639;
-typedef _gostring_ swig_type_640;
+typedef long long swig_type_640;
 typedef long long swig_type_641;
-typedef long long swig_type_642;
+typedef _gostring_ swig_type_642;
 typedef long long swig_type_643;
-typedef _gostring_ swig_type_644;
+typedef long long swig_type_644;
 typedef long long swig_type_645;
-typedef long long swig_type_646;
+typedef _gostring_ swig_type_646;
 typedef long long swig_type_647;
 typedef long long swig_type_648;
 typedef long long swig_type_649;
-typedef _goslice_ swig_type_650;
+typedef long long swig_type_650;
 typedef long long swig_type_651;
-typedef _gostring_ swig_type_652;
+typedef _goslice_ swig_type_652;
 typedef long long swig_type_653;
-typedef _goslice_ swig_type_654;
+typedef _gostring_ swig_type_654;
 typedef long long swig_type_655;
-typedef _gostring_ swig_type_656;
+typedef _goslice_ swig_type_656;
 typedef long long swig_type_657;
-typedef long long swig_type_658;
-typedef _gostring_ swig_type_659;
+typedef _gostring_ swig_type_658;
+typedef long long swig_type_659;
 typedef long long swig_type_660;
 typedef _gostring_ swig_type_661;
 typedef long long swig_type_662;
-typedef long long swig_type_663;
+typedef _gostring_ swig_type_663;
 typedef long long swig_type_664;
-typedef _gostring_ swig_type_665;
+typedef long long swig_type_665;
 typedef long long swig_type_666;
-typedef long long swig_type_667;
+typedef _gostring_ swig_type_667;
 typedef long long swig_type_668;
 typedef long long swig_type_669;
 typedef long long swig_type_670;
@@ -701,81 +701,81 @@ typedef long long swig_type_671;
 typedef long long swig_type_672;
 typedef long long swig_type_673;
 typedef long long swig_type_674;
-typedef _gostring_ swig_type_675;
+typedef long long swig_type_675;
 typedef long long swig_type_676;
 typedef _gostring_ swig_type_677;
 typedef long long swig_type_678;
 typedef _gostring_ swig_type_679;
 typedef long long swig_type_680;
-typedef long long swig_type_681;
-typedef _gostring_ swig_type_682;
+typedef _gostring_ swig_type_681;
+typedef long long swig_type_682;
 typedef long long swig_type_683;
 typedef _gostring_ swig_type_684;
 typedef long long swig_type_685;
-typedef long long swig_type_686;
-typedef _gostring_ swig_type_687;
+typedef _gostring_ swig_type_686;
+typedef long long swig_type_687;
 typedef long long swig_type_688;
-typedef _goslice_ swig_type_689;
+typedef _gostring_ swig_type_689;
 typedef long long swig_type_690;
-typedef _gostring_ swig_type_691;
+typedef _goslice_ swig_type_691;
 typedef long long swig_type_692;
 typedef _gostring_ swig_type_693;
 typedef long long swig_type_694;
-typedef long long swig_type_695;
+typedef _gostring_ swig_type_695;
 typedef long long swig_type_696;
-typedef _gostring_ swig_type_697;
+typedef long long swig_type_697;
 typedef long long swig_type_698;
-typedef long long swig_type_699;
-typedef _gostring_ swig_type_700;
+typedef _gostring_ swig_type_699;
+typedef long long swig_type_700;
 typedef long long swig_type_701;
-typedef long long swig_type_702;
+typedef _gostring_ swig_type_702;
 typedef long long swig_type_703;
-typedef _gostring_ swig_type_704;
+typedef long long swig_type_704;
 typedef long long swig_type_705;
-typedef long long swig_type_706;
-typedef _gostring_ swig_type_707;
+typedef _gostring_ swig_type_706;
+typedef long long swig_type_707;
 typedef long long swig_type_708;
 typedef _gostring_ swig_type_709;
-typedef _gostring_ swig_type_710;
-typedef long long swig_type_711;
-typedef long long swig_type_712;
-typedef _goslice_ swig_type_713;
-typedef _goslice_ swig_type_714;
+typedef long long swig_type_710;
+typedef _gostring_ swig_type_711;
+typedef _gostring_ swig_type_712;
+typedef long long swig_type_713;
+typedef long long swig_type_714;
 typedef _goslice_ swig_type_715;
-typedef _gostring_ swig_type_716;
-typedef long long swig_type_717;
-typedef long long swig_type_718;
-typedef _gostring_ swig_type_719;
+typedef _goslice_ swig_type_716;
+typedef _goslice_ swig_type_717;
+typedef _gostring_ swig_type_718;
+typedef long long swig_type_719;
 typedef long long swig_type_720;
-typedef long long swig_type_721;
+typedef _gostring_ swig_type_721;
 typedef long long swig_type_722;
-typedef _gostring_ swig_type_723;
+typedef long long swig_type_723;
 typedef long long swig_type_724;
-typedef long long swig_type_725;
+typedef _gostring_ swig_type_725;
 typedef long long swig_type_726;
 typedef long long swig_type_727;
-typedef _gostring_ swig_type_728;
+typedef long long swig_type_728;
 typedef long long swig_type_729;
-typedef _goslice_ swig_type_730;
-typedef _goslice_ swig_type_731;
-typedef long long swig_type_732;
+typedef _gostring_ swig_type_730;
+typedef long long swig_type_731;
+typedef _goslice_ swig_type_732;
 typedef _goslice_ swig_type_733;
-typedef _gostring_ swig_type_734;
-typedef long long swig_type_735;
-typedef _goslice_ swig_type_736;
-typedef _goslice_ swig_type_737;
-typedef _gostring_ swig_type_738;
-typedef long long swig_type_739;
+typedef long long swig_type_734;
+typedef _goslice_ swig_type_735;
+typedef _gostring_ swig_type_736;
+typedef long long swig_type_737;
+typedef _goslice_ swig_type_738;
+typedef _goslice_ swig_type_739;
 typedef _gostring_ swig_type_740;
 typedef long long swig_type_741;
 typedef _gostring_ swig_type_742;
 typedef long long swig_type_743;
-typedef long long swig_type_744;
+typedef _gostring_ swig_type_744;
 typedef long long swig_type_745;
-typedef _gostring_ swig_type_746;
+typedef long long swig_type_746;
 typedef long long swig_type_747;
-typedef long long swig_type_748;
-typedef _gostring_ swig_type_749;
+typedef _gostring_ swig_type_748;
+typedef long long swig_type_749;
 typedef long long swig_type_750;
 typedef _gostring_ swig_type_751;
 typedef long long swig_type_752;
@@ -786,151 +786,151 @@ typedef long long swig_type_756;
 typedef _gostring_ swig_type_757;
 typedef long long swig_type_758;
 typedef _gostring_ swig_type_759;
-typedef _goslice_ swig_type_760;
-typedef long long swig_type_761;
-typedef _gostring_ swig_type_762;
+typedef long long swig_type_760;
+typedef _gostring_ swig_type_761;
+typedef _goslice_ swig_type_762;
 typedef long long swig_type_763;
 typedef _gostring_ swig_type_764;
-typedef _goslice_ swig_type_765;
-typedef long long swig_type_766;
-typedef _gostring_ swig_type_767;
+typedef long long swig_type_765;
+typedef _gostring_ swig_type_766;
+typedef _goslice_ swig_type_767;
 typedef long long swig_type_768;
 typedef _gostring_ swig_type_769;
 typedef long long swig_type_770;
-typedef long long swig_type_771;
-typedef _gostring_ swig_type_772;
+typedef _gostring_ swig_type_771;
+typedef long long swig_type_772;
 typedef long long swig_type_773;
-typedef long long swig_type_774;
-typedef _gostring_ swig_type_775;
+typedef _gostring_ swig_type_774;
+typedef long long swig_type_775;
 typedef long long swig_type_776;
 typedef _gostring_ swig_type_777;
-typedef _goslice_ swig_type_778;
+typedef long long swig_type_778;
 typedef _gostring_ swig_type_779;
-typedef long long swig_type_780;
+typedef _goslice_ swig_type_780;
 typedef _gostring_ swig_type_781;
 typedef long long swig_type_782;
-typedef long long swig_type_783;
-typedef _gostring_ swig_type_784;
+typedef _gostring_ swig_type_783;
+typedef long long swig_type_784;
 typedef long long swig_type_785;
-typedef long long swig_type_786;
-typedef _gostring_ swig_type_787;
+typedef _gostring_ swig_type_786;
+typedef long long swig_type_787;
 typedef long long swig_type_788;
 typedef _gostring_ swig_type_789;
 typedef long long swig_type_790;
 typedef _gostring_ swig_type_791;
-typedef _goslice_ swig_type_792;
-typedef long long swig_type_793;
+typedef long long swig_type_792;
+typedef _gostring_ swig_type_793;
 typedef _goslice_ swig_type_794;
 typedef long long swig_type_795;
-typedef _gostring_ swig_type_796;
+typedef _goslice_ swig_type_796;
 typedef long long swig_type_797;
-typedef _goslice_ swig_type_798;
-typedef _goslice_ swig_type_799;
-typedef long long swig_type_800;
-typedef long long swig_type_801;
-typedef _gostring_ swig_type_802;
+typedef _gostring_ swig_type_798;
+typedef long long swig_type_799;
+typedef _goslice_ swig_type_800;
+typedef _goslice_ swig_type_801;
+typedef long long swig_type_802;
 typedef long long swig_type_803;
-typedef long long swig_type_804;
+typedef _gostring_ swig_type_804;
 typedef long long swig_type_805;
 typedef long long swig_type_806;
 typedef long long swig_type_807;
-typedef _gostring_ swig_type_808;
+typedef long long swig_type_808;
 typedef long long swig_type_809;
-typedef _goslice_ swig_type_810;
-typedef _gostring_ swig_type_811;
-typedef long long swig_type_812;
-typedef _goslice_ swig_type_813;
-typedef _gostring_ swig_type_814;
-typedef long long swig_type_815;
-typedef _goslice_ swig_type_816;
-typedef _gostring_ swig_type_817;
-typedef long long swig_type_818;
-typedef _goslice_ swig_type_819;
-typedef _gostring_ swig_type_820;
+typedef _gostring_ swig_type_810;
+typedef long long swig_type_811;
+typedef _goslice_ swig_type_812;
+typedef _gostring_ swig_type_813;
+typedef long long swig_type_814;
+typedef _goslice_ swig_type_815;
+typedef _gostring_ swig_type_816;
+typedef long long swig_type_817;
+typedef _goslice_ swig_type_818;
+typedef _gostring_ swig_type_819;
+typedef long long swig_type_820;
 typedef _goslice_ swig_type_821;
-typedef long long swig_type_822;
-typedef _gostring_ swig_type_823;
+typedef _gostring_ swig_type_822;
+typedef _goslice_ swig_type_823;
 typedef long long swig_type_824;
-typedef _goslice_ swig_type_825;
-typedef _gostring_ swig_type_826;
+typedef _gostring_ swig_type_825;
+typedef long long swig_type_826;
 typedef _goslice_ swig_type_827;
-typedef long long swig_type_828;
-typedef _gostring_ swig_type_829;
+typedef _gostring_ swig_type_828;
+typedef _goslice_ swig_type_829;
 typedef long long swig_type_830;
-typedef _goslice_ swig_type_831;
+typedef _gostring_ swig_type_831;
 typedef long long swig_type_832;
-typedef _gostring_ swig_type_833;
+typedef _goslice_ swig_type_833;
 typedef long long swig_type_834;
-typedef long long swig_type_835;
+typedef _gostring_ swig_type_835;
 typedef long long swig_type_836;
 typedef long long swig_type_837;
 typedef long long swig_type_838;
-typedef _gostring_ swig_type_839;
+typedef long long swig_type_839;
 typedef long long swig_type_840;
 typedef _gostring_ swig_type_841;
 typedef long long swig_type_842;
 typedef _gostring_ swig_type_843;
-typedef _goslice_ swig_type_844;
-typedef long long swig_type_845;
-typedef _gostring_ swig_type_846;
+typedef long long swig_type_844;
+typedef _gostring_ swig_type_845;
+typedef _goslice_ swig_type_846;
 typedef long long swig_type_847;
 typedef _gostring_ swig_type_848;
-typedef _goslice_ swig_type_849;
-typedef long long swig_type_850;
+typedef long long swig_type_849;
+typedef _gostring_ swig_type_850;
 typedef _goslice_ swig_type_851;
 typedef long long swig_type_852;
 typedef _goslice_ swig_type_853;
 typedef long long swig_type_854;
-typedef _gostring_ swig_type_855;
-typedef _gostring_ swig_type_856;
-typedef long long swig_type_857;
-typedef long long swig_type_858;
-typedef _gostring_ swig_type_859;
+typedef _goslice_ swig_type_855;
+typedef long long swig_type_856;
+typedef _gostring_ swig_type_857;
+typedef _gostring_ swig_type_858;
+typedef long long swig_type_859;
 typedef long long swig_type_860;
-typedef long long swig_type_861;
+typedef _gostring_ swig_type_861;
 typedef long long swig_type_862;
 typedef long long swig_type_863;
 typedef long long swig_type_864;
-typedef _gostring_ swig_type_865;
+typedef long long swig_type_865;
 typedef long long swig_type_866;
-typedef long long swig_type_867;
+typedef _gostring_ swig_type_867;
 typedef long long swig_type_868;
 typedef long long swig_type_869;
 typedef long long swig_type_870;
-typedef _gostring_ swig_type_871;
+typedef long long swig_type_871;
 typedef long long swig_type_872;
-typedef long long swig_type_873;
+typedef _gostring_ swig_type_873;
 typedef long long swig_type_874;
 typedef long long swig_type_875;
 typedef long long swig_type_876;
-typedef _gostring_ swig_type_877;
+typedef long long swig_type_877;
 typedef long long swig_type_878;
 typedef _gostring_ swig_type_879;
-typedef _gostring_ swig_type_880;
-typedef long long swig_type_881;
+typedef long long swig_type_880;
+typedef _gostring_ swig_type_881;
 typedef _gostring_ swig_type_882;
-typedef _goslice_ swig_type_883;
-typedef long long swig_type_884;
+typedef long long swig_type_883;
+typedef _gostring_ swig_type_884;
 typedef _goslice_ swig_type_885;
 typedef long long swig_type_886;
 typedef _goslice_ swig_type_887;
 typedef long long swig_type_888;
 typedef _goslice_ swig_type_889;
 typedef long long swig_type_890;
-typedef _gostring_ swig_type_891;
+typedef _goslice_ swig_type_891;
 typedef long long swig_type_892;
-typedef _goslice_ swig_type_893;
-typedef _goslice_ swig_type_894;
-typedef _gostring_ swig_type_895;
-typedef long long swig_type_896;
-typedef _goslice_ swig_type_897;
-typedef _goslice_ swig_type_898;
-typedef _gostring_ swig_type_899;
-typedef _gostring_ swig_type_900;
+typedef _gostring_ swig_type_893;
+typedef long long swig_type_894;
+typedef _goslice_ swig_type_895;
+typedef _goslice_ swig_type_896;
+typedef _gostring_ swig_type_897;
+typedef long long swig_type_898;
+typedef _goslice_ swig_type_899;
+typedef _goslice_ swig_type_900;
 typedef _gostring_ swig_type_901;
 typedef _gostring_ swig_type_902;
 typedef _gostring_ swig_type_903;
-typedef long long swig_type_904;
+typedef _gostring_ swig_type_904;
 typedef _gostring_ swig_type_905;
 typedef long long swig_type_906;
 typedef _gostring_ swig_type_907;
@@ -944,13 +944,13 @@ typedef long long swig_type_914;
 typedef _gostring_ swig_type_915;
 typedef long long swig_type_916;
 typedef _gostring_ swig_type_917;
-typedef _gostring_ swig_type_918;
-typedef long long swig_type_919;
+typedef long long swig_type_918;
+typedef _gostring_ swig_type_919;
 typedef _gostring_ swig_type_920;
-typedef _gostring_ swig_type_921;
+typedef long long swig_type_921;
 typedef _gostring_ swig_type_922;
-typedef long long swig_type_923;
-typedef long long swig_type_924;
+typedef _gostring_ swig_type_923;
+typedef _gostring_ swig_type_924;
 typedef long long swig_type_925;
 typedef long long swig_type_926;
 typedef long long swig_type_927;
@@ -962,9 +962,9 @@ typedef long long swig_type_932;
 typedef long long swig_type_933;
 typedef long long swig_type_934;
 typedef long long swig_type_935;
-typedef _gostring_ swig_type_936;
+typedef long long swig_type_936;
 typedef long long swig_type_937;
-typedef long long swig_type_938;
+typedef _gostring_ swig_type_938;
 typedef long long swig_type_939;
 typedef long long swig_type_940;
 typedef long long swig_type_941;
@@ -972,50 +972,52 @@ typedef long long swig_type_942;
 typedef long long swig_type_943;
 typedef long long swig_type_944;
 typedef long long swig_type_945;
-typedef _gostring_ swig_type_946;
+typedef long long swig_type_946;
 typedef long long swig_type_947;
 typedef _gostring_ swig_type_948;
 typedef long long swig_type_949;
 typedef _gostring_ swig_type_950;
-typedef _gostring_ swig_type_951;
-typedef long long swig_type_952;
-typedef _goslice_ swig_type_953;
-typedef _gostring_ swig_type_954;
-typedef long long swig_type_955;
+typedef long long swig_type_951;
+typedef _gostring_ swig_type_952;
+typedef _gostring_ swig_type_953;
+typedef long long swig_type_954;
+typedef _goslice_ swig_type_955;
 typedef _gostring_ swig_type_956;
-typedef _goslice_ swig_type_957;
-typedef long long swig_type_958;
-typedef _gostring_ swig_type_959;
+typedef long long swig_type_957;
+typedef _gostring_ swig_type_958;
+typedef _goslice_ swig_type_959;
 typedef long long swig_type_960;
-typedef long long swig_type_961;
-typedef _goslice_ swig_type_962;
+typedef _gostring_ swig_type_961;
+typedef long long swig_type_962;
 typedef long long swig_type_963;
-typedef long long swig_type_964;
+typedef _goslice_ swig_type_964;
 typedef long long swig_type_965;
-typedef _goslice_ swig_type_966;
+typedef long long swig_type_966;
 typedef long long swig_type_967;
-typedef long long swig_type_968;
-typedef _gostring_ swig_type_969;
-typedef _gostring_ swig_type_970;
-typedef long long swig_type_971;
-typedef _goslice_ swig_type_972;
+typedef _goslice_ swig_type_968;
+typedef long long swig_type_969;
+typedef long long swig_type_970;
+typedef _gostring_ swig_type_971;
+typedef _gostring_ swig_type_972;
 typedef long long swig_type_973;
-typedef _gostring_ swig_type_974;
+typedef _goslice_ swig_type_974;
 typedef long long swig_type_975;
 typedef _gostring_ swig_type_976;
 typedef long long swig_type_977;
-typedef _goslice_ swig_type_978;
+typedef _gostring_ swig_type_978;
 typedef long long swig_type_979;
-typedef _gostring_ swig_type_980;
+typedef _goslice_ swig_type_980;
 typedef long long swig_type_981;
 typedef _gostring_ swig_type_982;
 typedef long long swig_type_983;
-typedef long long swig_type_984;
+typedef _gostring_ swig_type_984;
 typedef long long swig_type_985;
-typedef _gostring_ swig_type_986;
+typedef long long swig_type_986;
 typedef long long swig_type_987;
 typedef _gostring_ swig_type_988;
 typedef long long swig_type_989;
+typedef _gostring_ swig_type_990;
+typedef long long swig_type_991;
 extern void _wrap_Swig_free_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1);
 extern swig_intgo _wrap_DIST_OK_cdist_b0ed7a8ee82ad7a8(void);
@@ -1073,6 +1075,7 @@ extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b0ed7a8ee82ad7a8(voi
 extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b0ed7a8ee82ad7a8(void);
 extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b0ed7a8ee82ad7a8(void);
 extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b0ed7a8ee82ad7a8(void);
+extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_b0ed7a8ee82ad7a8(void);
 extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8(void);
 extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b0ed7a8ee82ad7a8(void);
 extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b0ed7a8ee82ad7a8(void);
@@ -1361,23 +1364,27 @@ extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b0ed7a8ee82ad
 extern swig_type_242 _wrap_dist_strategy_options_cluster_resolver_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_network_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_243 arg2);
 extern swig_type_244 _wrap_dist_strategy_options_network_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_numerics_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_245 arg2);
+extern swig_type_246 _wrap_dist_strategy_options_staging_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_245 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_246 arg2, swig_type_247 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4);
-extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_251 arg2, swig_type_252 arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_253 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_254 _wrap_dist_strategy_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_255 _wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_256 arg1);
-extern swig_type_257 _wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(swig_type_258 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_259 arg1);
-extern swig_type_260 _wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(swig_type_261 arg1, swig_type_262 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(swig_type_263 arg1);
-extern swig_type_264 _wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(swig_type_265 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_266 _wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(swig_type_267 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_268 _wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(swig_type_269 arg1, swig_type_270 arg2, swig_type_271 arg3);
+extern void _wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_247 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4);
+extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_255 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_256 _wrap_dist_strategy_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_257 _wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_258 arg1);
+extern swig_type_259 _wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(swig_type_260 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_261 arg1);
+extern swig_type_262 _wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(swig_type_263 arg1, swig_type_264 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(swig_type_265 arg1);
+extern swig_type_266 _wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(swig_type_267 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_268 _wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(swig_type_269 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_270 _wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(swig_type_271 arg1, swig_type_272 arg2, swig_type_273 arg3);
 extern void _wrap_dist_strategy_properties_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
@@ -1410,97 +1417,97 @@ extern void _wrap_dist_strategy_properties_first_replica_set_cdist_b0ed7a8ee82ad
 extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_272 _wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(swig_type_273 arg1, uintptr_t arg2);
-extern swig_type_274 _wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(swig_type_275 arg1, swig_voidp arg2);
-extern void _wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_276 arg2);
-extern swig_type_277 _wrap_dist_network_options_credit_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern swig_type_274 _wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(swig_type_275 arg1, uintptr_t arg2);
+extern swig_type_276 _wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(swig_type_277 arg1, swig_voidp arg2);
+extern void _wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_278 arg2);
+extern swig_type_279 _wrap_dist_network_options_credit_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_network_options_count_memory_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_network_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_network_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_278 _wrap_dist_network_create_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_279 arg1);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_280 arg2);
-extern swig_type_281 _wrap_dist_run_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern swig_type_280 _wrap_dist_network_create_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_281 arg1);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_282 arg2);
+extern swig_type_283 _wrap_dist_run_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_282 arg2);
-extern swig_type_283 _wrap_dist_run_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_284 arg2);
+extern swig_type_285 _wrap_dist_run_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_run_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_run_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_284 _wrap_dist_run_cdist_b0ed7a8ee82ad7a8(swig_type_285 arg1, swig_type_286 arg2, uintptr_t arg3);
-extern swig_type_287 _wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(swig_type_288 arg1, swig_type_289 arg2, swig_type_290 arg3, swig_type_291 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(swig_type_292 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_293 arg1);
-extern swig_type_294 _wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(swig_type_295 arg1);
-extern swig_type_296 _wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(swig_type_297 arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4, swig_type_301 arg5);
-extern swig_type_302 _wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(swig_type_303 arg1, swig_type_304 arg2, swig_type_305 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_306 _wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(swig_type_307 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_308 _wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(swig_type_309 arg1, swig_intgo arg2);
-extern swig_type_310 _wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(swig_type_311 arg1);
-extern swig_type_312 _wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(swig_type_313 arg1);
-extern swig_type_314 _wrap_dist_cancel_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_315 _wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(swig_type_316 arg1, swig_type_317 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(swig_type_318 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_319 arg1);
+extern swig_type_286 _wrap_dist_run_cdist_b0ed7a8ee82ad7a8(swig_type_287 arg1, swig_type_288 arg2, uintptr_t arg3);
+extern swig_type_289 _wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(swig_type_290 arg1, swig_type_291 arg2, swig_type_292 arg3, swig_type_293 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(swig_type_294 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_295 arg1);
+extern swig_type_296 _wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(swig_type_297 arg1);
+extern swig_type_298 _wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(swig_type_299 arg1, swig_type_300 arg2, swig_type_301 arg3, swig_type_302 arg4, swig_type_303 arg5);
+extern swig_type_304 _wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(swig_type_305 arg1, swig_type_306 arg2, swig_type_307 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_308 _wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(swig_type_309 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_310 _wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(swig_type_311 arg1, swig_intgo arg2);
+extern swig_type_312 _wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(swig_type_313 arg1);
+extern swig_type_314 _wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(swig_type_315 arg1);
+extern swig_type_316 _wrap_dist_cancel_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_317 _wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(swig_type_318 arg1, swig_type_319 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(swig_type_320 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_321 arg1);
 extern void _wrap_dist_collective_options_numerics_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_320 arg2);
-extern swig_type_321 _wrap_dist_collective_options_tag_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_322 arg2);
-extern swig_type_323 _wrap_dist_collective_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_324 arg2);
-extern swig_type_325 _wrap_dist_collective_options_group_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_326 arg2);
-extern swig_type_327 _wrap_dist_collective_options_contributions_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_322 arg2);
+extern swig_type_323 _wrap_dist_collective_options_tag_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_324 arg2);
+extern swig_type_325 _wrap_dist_collective_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_326 arg2);
+extern swig_type_327 _wrap_dist_collective_options_group_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_328 arg2);
+extern swig_type_329 _wrap_dist_collective_options_contributions_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_collective_options_axis_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_collective_options_planned_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_328 arg2);
-extern swig_type_329 _wrap_dist_collective_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_330 arg2);
+extern swig_type_331 _wrap_dist_collective_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_collective_options_implementation_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_330 arg2);
-extern swig_type_331 _wrap_dist_collective_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_332 arg2);
-extern swig_type_333 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_332 arg2);
+extern swig_type_333 _wrap_dist_collective_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_334 arg2);
+extern swig_type_335 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_collective_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_collective_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_336 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_337 arg2, swig_type_338 arg3);
+extern void _wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_338 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3);
 extern void _wrap_dist_collective_options_begin_work_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_339 _wrap_dist_collective_options_work_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_340 _wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_341 arg1, swig_intgo arg2, swig_type_342 arg3, swig_type_343 arg4, swig_type_344 arg5, uintptr_t arg6);
-extern swig_type_345 _wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(swig_type_346 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_347 arg4, swig_type_348 arg5, swig_type_349 arg6, uintptr_t arg7);
-extern swig_type_350 _wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_351 arg1, swig_intgo arg2, swig_type_352 arg3, swig_type_353 arg4, swig_type_354 arg5, uintptr_t arg6);
-extern swig_type_355 _wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(swig_type_356 arg1, swig_type_357 arg2, swig_type_358 arg3, swig_type_359 arg4, uintptr_t arg5);
-extern swig_type_360 _wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(swig_type_361 arg1, swig_intgo arg2, swig_type_362 arg3, swig_type_363 arg4, swig_type_364 arg5, uintptr_t arg6);
-extern swig_type_365 _wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_366 arg1, swig_intgo arg2, swig_type_367 arg3, swig_type_368 arg4, swig_type_369 arg5, uintptr_t arg6);
-extern swig_type_370 _wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(swig_type_371 arg1, swig_intgo arg2, swig_type_372 arg3, swig_type_373 arg4, swig_type_374 arg5, uintptr_t arg6);
-extern swig_type_375 _wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(swig_type_376 arg1, swig_type_377 arg2, swig_type_378 arg3, swig_type_379 arg4, uintptr_t arg5);
-extern swig_type_380 _wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(swig_type_381 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_382 arg4, swig_type_383 arg5, swig_type_384 arg6, uintptr_t arg7);
-extern swig_type_385 _wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(swig_type_386 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_387 arg4, swig_type_388 arg5, swig_type_389 arg6, uintptr_t arg7);
-extern swig_type_390 _wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(swig_type_391 arg1, uintptr_t arg2);
-extern swig_type_392 _wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(swig_type_393 arg1, swig_intgo arg2, swig_type_394 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_395 _wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(swig_type_396 arg1, swig_type_397 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_398 _wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(swig_type_399 arg1, swig_type_400 arg2, swig_type_401 arg3, swig_voidp arg4);
-extern swig_type_402 _wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_403 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(swig_type_404 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(swig_type_405 arg1, swig_intgo arg2);
+extern swig_type_341 _wrap_dist_collective_options_work_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern swig_type_342 _wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_343 arg1, swig_intgo arg2, swig_type_344 arg3, swig_type_345 arg4, swig_type_346 arg5, uintptr_t arg6);
+extern swig_type_347 _wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(swig_type_348 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_349 arg4, swig_type_350 arg5, swig_type_351 arg6, uintptr_t arg7);
+extern swig_type_352 _wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_353 arg1, swig_intgo arg2, swig_type_354 arg3, swig_type_355 arg4, swig_type_356 arg5, uintptr_t arg6);
+extern swig_type_357 _wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(swig_type_358 arg1, swig_type_359 arg2, swig_type_360 arg3, swig_type_361 arg4, uintptr_t arg5);
+extern swig_type_362 _wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(swig_type_363 arg1, swig_intgo arg2, swig_type_364 arg3, swig_type_365 arg4, swig_type_366 arg5, uintptr_t arg6);
+extern swig_type_367 _wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_368 arg1, swig_intgo arg2, swig_type_369 arg3, swig_type_370 arg4, swig_type_371 arg5, uintptr_t arg6);
+extern swig_type_372 _wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(swig_type_373 arg1, swig_intgo arg2, swig_type_374 arg3, swig_type_375 arg4, swig_type_376 arg5, uintptr_t arg6);
+extern swig_type_377 _wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(swig_type_378 arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, uintptr_t arg5);
+extern swig_type_382 _wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(swig_type_383 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_384 arg4, swig_type_385 arg5, swig_type_386 arg6, uintptr_t arg7);
+extern swig_type_387 _wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(swig_type_388 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_389 arg4, swig_type_390 arg5, swig_type_391 arg6, uintptr_t arg7);
+extern swig_type_392 _wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(swig_type_393 arg1, uintptr_t arg2);
+extern swig_type_394 _wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(swig_type_395 arg1, swig_intgo arg2, swig_type_396 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_397 _wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(swig_type_398 arg1, swig_type_399 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_400 _wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(swig_type_401 arg1, swig_type_402 arg2, swig_type_403 arg3, swig_voidp arg4);
+extern swig_type_404 _wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_405 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(swig_type_406 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(swig_type_407 arg1, swig_intgo arg2);
 extern void _wrap_dist_communication_options_implementation_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_406 arg2);
-extern swig_type_407 _wrap_dist_communication_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_408 arg2);
-extern swig_type_409 _wrap_dist_communication_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_408 arg2);
+extern swig_type_409 _wrap_dist_communication_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_410 arg2);
+extern swig_type_411 _wrap_dist_communication_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_communication_options_has_timeout_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_communication_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_communication_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_410 _wrap_dist_communication_options_merge_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_412 _wrap_dist_communication_options_merge_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_dist_apply_options_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_apply_options_learning_rate_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, double arg2);
@@ -1511,49 +1518,49 @@ extern void _wrap_dist_apply_options_clip_norm_set_cdist_b0ed7a8ee82ad7a8(uintpt
 extern double _wrap_dist_apply_options_clip_norm_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_apply_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_apply_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_411 arg2, swig_type_412 arg3, swig_type_413 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_414 arg2);
+extern void _wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_413 arg2, swig_type_414 arg3, swig_type_415 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_416 arg2);
 extern void _wrap_dist_apply_options_want_norm_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern double _wrap_dist_apply_options_norm_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_415 _wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(swig_type_416 arg1, swig_intgo arg2, swig_type_417 arg3, swig_type_418 arg4, swig_type_419 arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_420 _wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_421 arg2, swig_type_422 arg3);
-extern swig_type_423 _wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(swig_type_424 arg1, swig_voidp arg2);
-extern swig_type_425 _wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(swig_type_426 arg1, swig_type_427 arg2);
-extern swig_type_428 _wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(swig_type_429 arg1, swig_type_430 arg2, swig_type_431 arg3, swig_voidp arg4);
-extern swig_type_432 _wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(swig_type_433 arg1);
-extern void _wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_434 arg1);
-extern swig_type_435 _wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(swig_type_436 arg1);
-extern swig_type_437 _wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(swig_type_438 arg1, swig_type_439 arg2);
-extern swig_type_440 _wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_441 arg1, swig_type_442 arg2, swig_voidp arg3);
-extern swig_type_443 _wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_444 arg1, swig_type_445 arg2, swig_type_446 arg3, swig_voidp arg4);
-extern swig_type_447 _wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(swig_type_448 arg1, swig_type_449 arg2, swig_type_450 arg3, swig_voidp arg4);
-extern swig_type_451 _wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(swig_type_452 arg1, swig_type_453 arg2, swig_type_454 arg3, swig_voidp arg4);
-extern swig_type_455 _wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(swig_type_456 arg1, swig_type_457 arg2, swig_type_458 arg3, swig_voidp arg4);
-extern swig_type_459 _wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(swig_type_460 arg1, swig_type_461 arg2, swig_type_462 arg3, swig_voidp arg4);
-extern swig_type_463 _wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(swig_type_464 arg1, swig_type_465 arg2, swig_type_466 arg3, swig_type_467 arg4, swig_voidp arg5);
-extern swig_type_468 _wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(swig_type_469 arg1, swig_voidp arg2);
-extern swig_type_470 _wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(swig_type_471 arg1, swig_voidp arg2);
-extern swig_type_472 _wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(swig_type_473 arg1, swig_type_474 arg2, swig_voidp arg3);
-extern swig_type_475 _wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(swig_type_476 arg1);
-extern void _wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(swig_type_477 arg1);
-extern swig_intgo _wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(swig_type_478 arg1);
-extern swig_type_479 _wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(swig_type_480 arg1);
-extern swig_type_481 _wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(swig_type_482 arg1, swig_type_483 arg2);
-extern swig_type_484 _wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(swig_type_485 arg1, swig_type_486 arg2);
-extern swig_type_487 _wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(swig_type_488 arg1, swig_type_489 arg2);
-extern swig_type_490 _wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_491 arg1, swig_type_492 arg2);
-extern swig_type_493 _wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(swig_type_494 arg1);
-extern swig_type_495 _wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(swig_type_496 arg1, swig_type_497 arg2, swig_voidp arg3);
-extern swig_type_498 _wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(swig_type_499 arg1, swig_type_500 arg2, swig_voidp arg3);
-extern swig_type_501 _wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(swig_type_502 arg1, swig_intgo arg2, swig_type_503 arg3, swig_type_504 arg4, swig_voidp arg5);
-extern swig_type_505 _wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(swig_type_506 arg1);
-extern swig_type_507 _wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(swig_type_508 arg1);
-extern swig_type_509 _wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(swig_type_510 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_511 _wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(swig_type_512 arg1, uintptr_t arg2);
+extern swig_type_417 _wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(swig_type_418 arg1, swig_intgo arg2, swig_type_419 arg3, swig_type_420 arg4, swig_type_421 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_422 _wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_423 arg2, swig_type_424 arg3);
+extern swig_type_425 _wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(swig_type_426 arg1, swig_voidp arg2);
+extern swig_type_427 _wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(swig_type_428 arg1, swig_type_429 arg2);
+extern swig_type_430 _wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(swig_type_431 arg1, swig_type_432 arg2, swig_type_433 arg3, swig_voidp arg4);
+extern swig_type_434 _wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(swig_type_435 arg1);
+extern void _wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_436 arg1);
+extern swig_type_437 _wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(swig_type_438 arg1);
+extern swig_type_439 _wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(swig_type_440 arg1, swig_type_441 arg2);
+extern swig_type_442 _wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_443 arg1, swig_type_444 arg2, swig_voidp arg3);
+extern swig_type_445 _wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_446 arg1, swig_type_447 arg2, swig_type_448 arg3, swig_voidp arg4);
+extern swig_type_449 _wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_voidp arg4);
+extern swig_type_453 _wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(swig_type_454 arg1, swig_type_455 arg2, swig_type_456 arg3, swig_voidp arg4);
+extern swig_type_457 _wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(swig_type_458 arg1, swig_type_459 arg2, swig_type_460 arg3, swig_voidp arg4);
+extern swig_type_461 _wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(swig_type_462 arg1, swig_type_463 arg2, swig_type_464 arg3, swig_voidp arg4);
+extern swig_type_465 _wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(swig_type_466 arg1, swig_type_467 arg2, swig_type_468 arg3, swig_type_469 arg4, swig_voidp arg5);
+extern swig_type_470 _wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(swig_type_471 arg1, swig_voidp arg2);
+extern swig_type_472 _wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(swig_type_473 arg1, swig_voidp arg2);
+extern swig_type_474 _wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(swig_type_475 arg1, swig_type_476 arg2, swig_voidp arg3);
+extern swig_type_477 _wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(swig_type_478 arg1);
+extern void _wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(swig_type_479 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(swig_type_480 arg1);
+extern swig_type_481 _wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(swig_type_482 arg1);
+extern swig_type_483 _wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(swig_type_484 arg1, swig_type_485 arg2);
+extern swig_type_486 _wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(swig_type_487 arg1, swig_type_488 arg2);
+extern swig_type_489 _wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(swig_type_490 arg1, swig_type_491 arg2);
+extern swig_type_492 _wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_493 arg1, swig_type_494 arg2);
+extern swig_type_495 _wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(swig_type_496 arg1);
+extern swig_type_497 _wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(swig_type_498 arg1, swig_type_499 arg2, swig_voidp arg3);
+extern swig_type_500 _wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(swig_type_501 arg1, swig_type_502 arg2, swig_voidp arg3);
+extern swig_type_503 _wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(swig_type_504 arg1, swig_intgo arg2, swig_type_505 arg3, swig_type_506 arg4, swig_voidp arg5);
+extern swig_type_507 _wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(swig_type_508 arg1);
+extern swig_type_509 _wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(swig_type_510 arg1);
+extern swig_type_511 _wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(swig_type_512 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_513 _wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(swig_type_514 arg1, uintptr_t arg2);
 extern void _wrap_dist_variable_options_aggregation_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_513 arg2);
-extern swig_type_514 _wrap_dist_variable_options_name_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_515 arg2);
+extern swig_type_516 _wrap_dist_variable_options_name_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_variable_options_synchronization_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_variable_options_trainable_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
@@ -1562,76 +1569,76 @@ extern void _wrap_dist_variable_options_partitions_set_cdist_b0ed7a8ee82ad7a8(ui
 extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_variable_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_variable_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_515 arg2);
-extern swig_type_516 _wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(swig_type_517 arg1, swig_type_518 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_519 arg1);
-extern swig_type_520 _wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(swig_type_521 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(swig_type_522 arg1);
-extern swig_type_523 _wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(swig_type_524 arg1, swig_intgo arg2, swig_type_525 arg3);
-extern swig_type_526 _wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(swig_type_527 arg1, swig_type_528 arg2, swig_voidp arg3);
-extern swig_type_529 _wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(swig_type_530 arg1, swig_type_531 arg2, swig_intgo arg3, swig_type_532 arg4);
-extern swig_type_533 _wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(swig_type_534 arg1, swig_type_535 arg2, swig_voidp arg3);
-extern swig_type_536 _wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(swig_type_537 arg1, swig_type_538 arg2, swig_intgo arg3, swig_type_539 arg4, uintptr_t arg5);
-extern swig_type_540 _wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(swig_type_541 arg1, swig_type_542 arg2, swig_type_543 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_544 _wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(swig_type_545 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(swig_type_546 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(swig_type_547 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(swig_type_548 arg1);
-extern swig_type_549 _wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(swig_type_550 arg1, swig_intgo arg2);
-extern swig_type_551 _wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(swig_type_552 arg1, swig_type_553 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_554 _wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(swig_type_555 arg1, swig_type_556 arg2, swig_voidp arg3);
-extern swig_type_557 _wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_558 arg1, swig_type_559 arg2, swig_intgo arg3, swig_type_560 arg4);
-extern swig_type_561 _wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(swig_type_562 arg1, swig_type_563 arg2, swig_intgo arg3, swig_type_564 arg4, uintptr_t arg5);
-extern swig_type_565 _wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_566 arg1, swig_type_567 arg2, swig_intgo arg3, swig_type_568 arg4, uintptr_t arg5);
-extern swig_type_569 _wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_570 arg1, swig_intgo arg2, swig_type_571 arg3, swig_type_572 arg4, swig_type_573 arg5, swig_voidp arg6);
-extern swig_type_574 _wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(swig_type_575 arg1, swig_intgo arg2, swig_type_576 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_577 _wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(swig_type_578 arg1, swig_intgo arg2, swig_type_579 arg3, uintptr_t arg4, swig_type_580 arg5, uintptr_t arg6, swig_type_581 arg7);
-extern swig_type_582 _wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(swig_type_583 arg1, swig_type_584 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_585 _wrap_dist_update_cdist_b0ed7a8ee82ad7a8(swig_type_586 arg1, swig_type_587 arg2, swig_type_588 arg3, swig_type_589 arg4);
+extern void _wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_517 arg2);
+extern swig_type_518 _wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(swig_type_519 arg1, swig_type_520 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_521 arg1);
+extern swig_type_522 _wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(swig_type_523 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(swig_type_524 arg1);
+extern swig_type_525 _wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(swig_type_526 arg1, swig_intgo arg2, swig_type_527 arg3);
+extern swig_type_528 _wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(swig_type_529 arg1, swig_type_530 arg2, swig_voidp arg3);
+extern swig_type_531 _wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(swig_type_532 arg1, swig_type_533 arg2, swig_intgo arg3, swig_type_534 arg4);
+extern swig_type_535 _wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(swig_type_536 arg1, swig_type_537 arg2, swig_voidp arg3);
+extern swig_type_538 _wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(swig_type_539 arg1, swig_type_540 arg2, swig_intgo arg3, swig_type_541 arg4, uintptr_t arg5);
+extern swig_type_542 _wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(swig_type_543 arg1, swig_type_544 arg2, swig_type_545 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_546 _wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(swig_type_547 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(swig_type_548 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(swig_type_549 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(swig_type_550 arg1);
+extern swig_type_551 _wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(swig_type_552 arg1, swig_intgo arg2);
+extern swig_type_553 _wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(swig_type_554 arg1, swig_type_555 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_556 _wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(swig_type_557 arg1, swig_type_558 arg2, swig_voidp arg3);
+extern swig_type_559 _wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_560 arg1, swig_type_561 arg2, swig_intgo arg3, swig_type_562 arg4);
+extern swig_type_563 _wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(swig_type_564 arg1, swig_type_565 arg2, swig_intgo arg3, swig_type_566 arg4, uintptr_t arg5);
+extern swig_type_567 _wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_568 arg1, swig_type_569 arg2, swig_intgo arg3, swig_type_570 arg4, uintptr_t arg5);
+extern swig_type_571 _wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_572 arg1, swig_intgo arg2, swig_type_573 arg3, swig_type_574 arg4, swig_type_575 arg5, swig_voidp arg6);
+extern swig_type_576 _wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(swig_type_577 arg1, swig_intgo arg2, swig_type_578 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_579 _wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(swig_type_580 arg1, swig_intgo arg2, swig_type_581 arg3, uintptr_t arg4, swig_type_582 arg5, uintptr_t arg6, swig_type_583 arg7);
+extern swig_type_584 _wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(swig_type_585 arg1, swig_type_586 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_587 _wrap_dist_update_cdist_b0ed7a8ee82ad7a8(swig_type_588 arg1, swig_type_589 arg2, swig_type_590 arg3, swig_type_591 arg4);
 extern void _wrap_dist_update_options_ungrouped_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_update_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_update_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_590 _wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(swig_type_591 arg1, swig_type_592 arg2, swig_type_593 arg3, swig_type_594 arg4, swig_type_595 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_596 _wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(swig_type_597 arg1, swig_type_598 arg2, swig_voidp arg3);
-extern swig_type_599 _wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(swig_type_600 arg1, swig_type_601 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_602 _wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(swig_type_603 arg1, uintptr_t arg2, swig_type_604 arg3, swig_type_605 arg4);
-extern swig_type_606 _wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(swig_type_607 arg1, swig_type_608 arg2, swig_type_609 arg3, swig_type_610 arg4, swig_type_611 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_612 _wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(swig_type_613 arg1, swig_type_614 arg2, swig_type_615 arg3, swig_type_616 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_617 _wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(swig_type_618 arg1);
-extern swig_type_619 _wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_620 arg1, swig_intgo arg2, swig_type_621 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_622 _wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_623 arg1, swig_intgo arg2, swig_type_624 arg3, uintptr_t arg4, swig_type_625 arg5, swig_type_626 arg6);
-extern swig_type_627 _wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_628 arg1, swig_type_629 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_630 _wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(swig_type_631 arg1, swig_type_632 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_633 _wrap_dist_reduce_op_from_aggregation_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_voidp arg2);
+extern swig_type_592 _wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(swig_type_593 arg1, swig_type_594 arg2, swig_type_595 arg3, swig_type_596 arg4, swig_type_597 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_598 _wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(swig_type_599 arg1, swig_type_600 arg2, swig_voidp arg3);
+extern swig_type_601 _wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(swig_type_602 arg1, swig_type_603 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_604 _wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(swig_type_605 arg1, uintptr_t arg2, swig_type_606 arg3, swig_type_607 arg4);
+extern swig_type_608 _wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(swig_type_609 arg1, swig_type_610 arg2, swig_type_611 arg3, swig_type_612 arg4, swig_type_613 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_614 _wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(swig_type_615 arg1, swig_type_616 arg2, swig_type_617 arg3, swig_type_618 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_619 _wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(swig_type_620 arg1);
+extern swig_type_621 _wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_622 arg1, swig_intgo arg2, swig_type_623 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_624 _wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_625 arg1, swig_intgo arg2, swig_type_626 arg3, uintptr_t arg4, swig_type_627 arg5, swig_type_628 arg6);
+extern swig_type_629 _wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_630 arg1, swig_type_631 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_632 _wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(swig_type_633 arg1, swig_type_634 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_635 _wrap_dist_reduce_op_from_aggregation_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_voidp arg2);
 extern void _wrap_dist_cross_device_options_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_num_packs_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_634 arg2);
-extern swig_type_635 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_636 arg2);
-extern swig_type_637 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_636 arg2);
+extern swig_type_637 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_638 arg2);
+extern swig_type_639 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_count_memory_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_638 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_639 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_640 _wrap_dist_cross_device_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_641 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(swig_type_642 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(swig_type_643 arg1);
-extern swig_type_644 _wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(swig_type_645 arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_640 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_641 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_642 _wrap_dist_cross_device_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_643 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(swig_type_644 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(swig_type_645 arg1);
+extern swig_type_646 _wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(swig_type_647 arg1);
 extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_646 arg2);
-extern swig_type_647 _wrap_dist_dataset_options_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_648 arg2);
+extern swig_type_649 _wrap_dist_dataset_options_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shuffle_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_prefetch_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_648 arg2);
-extern swig_type_649 _wrap_dist_dataset_options_seed_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_650 arg2);
+extern swig_type_651 _wrap_dist_dataset_options_seed_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shard_policy_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
@@ -1654,9 +1661,9 @@ extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b0ed7a8
 extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_650 arg2, swig_type_651 arg3);
-extern swig_type_652 _wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(swig_type_653 arg1, swig_type_654 arg2, swig_type_655 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_656 _wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(swig_type_657 arg1, swig_type_658 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_652 arg2, swig_type_653 arg3);
+extern swig_type_654 _wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(swig_type_655 arg1, swig_type_656 arg2, swig_type_657 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_658 _wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(swig_type_659 arg1, swig_type_660 arg2, uintptr_t arg3, swig_voidp arg4);
 extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
@@ -1665,102 +1672,102 @@ extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b0ed7a8ee82a
 extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_input_context_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_input_context_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_659 _wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_660 arg2, swig_voidp arg3);
-extern swig_type_661 _wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(swig_type_662 arg1, swig_type_663 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_664 arg1);
-extern swig_type_665 _wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(swig_type_666 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_667 arg2);
-extern swig_type_668 _wrap_dist_position_pass_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_669 arg2);
-extern swig_type_670 _wrap_dist_position_elements_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_671 arg2);
-extern swig_type_672 _wrap_dist_position_examples_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_673 arg2);
-extern swig_type_674 _wrap_dist_position_batches_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern swig_type_661 _wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_662 arg2, swig_voidp arg3);
+extern swig_type_663 _wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(swig_type_664 arg1, swig_type_665 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_666 arg1);
+extern swig_type_667 _wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(swig_type_668 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_669 arg2);
+extern swig_type_670 _wrap_dist_position_pass_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_671 arg2);
+extern swig_type_672 _wrap_dist_position_elements_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_673 arg2);
+extern swig_type_674 _wrap_dist_position_examples_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_675 arg2);
+extern swig_type_676 _wrap_dist_position_batches_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_position_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_position_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_675 _wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(swig_type_676 arg1, uintptr_t arg2);
-extern swig_type_677 _wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(swig_type_678 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_679 _wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(swig_type_680 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_681 arg1);
-extern swig_type_682 _wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(swig_type_683 arg1, swig_type_684 arg2, swig_type_685 arg3, swig_type_686 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_687 _wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(swig_type_688 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_689 arg5, swig_type_690 arg6);
-extern swig_type_691 _wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(swig_type_692 arg1, swig_voidp arg2);
-extern swig_type_693 _wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_694 arg1, swig_type_695 arg2, swig_type_696 arg3, swig_voidp arg4);
-extern swig_type_697 _wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(swig_type_698 arg1, swig_type_699 arg2);
-extern swig_type_700 _wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(swig_type_701 arg1, swig_voidp arg2);
+extern swig_type_677 _wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(swig_type_678 arg1, uintptr_t arg2);
+extern swig_type_679 _wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(swig_type_680 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_681 _wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(swig_type_682 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_683 arg1);
+extern swig_type_684 _wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(swig_type_685 arg1, swig_type_686 arg2, swig_type_687 arg3, swig_type_688 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_689 _wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(swig_type_690 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_691 arg5, swig_type_692 arg6);
+extern swig_type_693 _wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(swig_type_694 arg1, swig_voidp arg2);
+extern swig_type_695 _wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_696 arg1, swig_type_697 arg2, swig_type_698 arg3, swig_voidp arg4);
+extern swig_type_699 _wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(swig_type_700 arg1, swig_type_701 arg2);
+extern swig_type_702 _wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(swig_type_703 arg1, swig_voidp arg2);
 extern void _wrap_dist_drift_num_copies_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_drift_replica_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_replica_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_drift_expected_replica_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_702 arg2);
-extern swig_type_703 _wrap_dist_drift_element_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_704 arg2);
+extern swig_type_705 _wrap_dist_drift_element_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_drift_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_drift_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_704 _wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(swig_type_705 arg1, swig_type_706 arg2, uintptr_t arg3);
-extern swig_type_707 _wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(swig_type_708 arg1, swig_intgo arg2, swig_type_709 arg3, swig_voidp arg4);
-extern swig_type_710 _wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(swig_type_711 arg1, swig_type_712 arg2, swig_type_713 arg3, swig_type_714 arg4, swig_type_715 arg5);
-extern swig_type_716 _wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(swig_type_717 arg1, swig_type_718 arg2, swig_voidp arg3);
-extern swig_type_719 _wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(swig_type_720 arg1, swig_type_721 arg2);
-extern swig_intgo _wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(swig_type_722 arg1);
-extern swig_type_723 _wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(swig_type_724 arg1);
-extern swig_type_725 _wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(swig_type_726 arg1);
-extern void _wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_727 arg1);
-extern swig_type_728 _wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(swig_type_729 arg1, swig_type_730 arg2, swig_type_731 arg3, swig_type_732 arg4, swig_type_733 arg5);
-extern swig_type_734 _wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(swig_type_735 arg1, swig_type_736 arg2, swig_type_737 arg3);
-extern swig_type_738 _wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(swig_type_739 arg1);
-extern swig_type_740 _wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(swig_type_741 arg1);
-extern swig_type_742 _wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(swig_type_743 arg1);
-extern swig_type_744 _wrap_dist_get_strategy_cdist_b0ed7a8ee82ad7a8(void);
+extern swig_type_706 _wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(swig_type_707 arg1, swig_type_708 arg2, uintptr_t arg3);
+extern swig_type_709 _wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(swig_type_710 arg1, swig_intgo arg2, swig_type_711 arg3, swig_voidp arg4);
+extern swig_type_712 _wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(swig_type_713 arg1, swig_type_714 arg2, swig_type_715 arg3, swig_type_716 arg4, swig_type_717 arg5);
+extern swig_type_718 _wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(swig_type_719 arg1, swig_type_720 arg2, swig_voidp arg3);
+extern swig_type_721 _wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(swig_type_722 arg1, swig_type_723 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(swig_type_724 arg1);
+extern swig_type_725 _wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(swig_type_726 arg1);
+extern swig_type_727 _wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(swig_type_728 arg1);
+extern void _wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_729 arg1);
+extern swig_type_730 _wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(swig_type_731 arg1, swig_type_732 arg2, swig_type_733 arg3, swig_type_734 arg4, swig_type_735 arg5);
+extern swig_type_736 _wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(swig_type_737 arg1, swig_type_738 arg2, swig_type_739 arg3);
+extern swig_type_740 _wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(swig_type_741 arg1);
+extern swig_type_742 _wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(swig_type_743 arg1);
+extern swig_type_744 _wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(swig_type_745 arg1);
+extern swig_type_746 _wrap_dist_get_strategy_cdist_b0ed7a8ee82ad7a8(void);
 extern swig_intgo _wrap_dist_has_strategy_cdist_b0ed7a8ee82ad7a8(void);
 extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_type_745 _wrap_dist_get_replica_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_type_746 _wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(swig_type_747 arg1, swig_type_748 arg2);
-extern swig_type_749 _wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(swig_type_750 arg1);
+extern swig_type_747 _wrap_dist_get_replica_cdist_b0ed7a8ee82ad7a8(void);
+extern swig_type_748 _wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(swig_type_749 arg1, swig_type_750 arg2);
+extern swig_type_751 _wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(swig_type_752 arg1);
 extern void _wrap_dist_checkpoint_options_position_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_751 arg2, swig_type_752 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_753 arg2, swig_type_754 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_755 arg2, swig_type_756 arg3);
-extern swig_type_757 _wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(swig_type_758 arg1, swig_type_759 arg2, swig_type_760 arg3, swig_type_761 arg4, uintptr_t arg5);
-extern swig_type_762 _wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(swig_type_763 arg1, swig_type_764 arg2, swig_type_765 arg3, swig_type_766 arg4, uintptr_t arg5);
-extern swig_type_767 _wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(swig_type_768 arg1, swig_type_769 arg2, swig_voidp arg3);
-extern swig_type_770 _wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(swig_type_771 arg1);
-extern swig_type_772 _wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(swig_type_773 arg1, swig_type_774 arg2);
-extern swig_type_775 _wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(swig_type_776 arg1, swig_type_777 arg2, swig_type_778 arg3);
-extern swig_type_779 _wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(swig_type_780 arg1, swig_type_781 arg2, swig_voidp arg3);
-extern swig_type_782 _wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(swig_type_783 arg1);
-extern swig_type_784 _wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(swig_type_785 arg1, swig_type_786 arg2);
-extern swig_type_787 _wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(swig_type_788 arg1, swig_type_789 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_790 arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_753 arg2, swig_type_754 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_755 arg2, swig_type_756 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_757 arg2, swig_type_758 arg3);
+extern swig_type_759 _wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(swig_type_760 arg1, swig_type_761 arg2, swig_type_762 arg3, swig_type_763 arg4, uintptr_t arg5);
+extern swig_type_764 _wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(swig_type_765 arg1, swig_type_766 arg2, swig_type_767 arg3, swig_type_768 arg4, uintptr_t arg5);
+extern swig_type_769 _wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(swig_type_770 arg1, swig_type_771 arg2, swig_voidp arg3);
+extern swig_type_772 _wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(swig_type_773 arg1);
+extern swig_type_774 _wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(swig_type_775 arg1, swig_type_776 arg2);
+extern swig_type_777 _wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(swig_type_778 arg1, swig_type_779 arg2, swig_type_780 arg3);
+extern swig_type_781 _wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(swig_type_782 arg1, swig_type_783 arg2, swig_voidp arg3);
+extern swig_type_784 _wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(swig_type_785 arg1);
+extern swig_type_786 _wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(swig_type_787 arg1, swig_type_788 arg2);
+extern swig_type_789 _wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(swig_type_790 arg1, swig_type_791 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_792 arg1);
 extern uintptr_t _wrap_new_dist_topology_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_topology_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_791 _wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(swig_type_792 arg1, swig_type_793 arg2, swig_type_794 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_795 arg1);
-extern swig_type_796 _wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(swig_type_797 arg1, swig_type_798 arg2, swig_type_799 arg3, swig_type_800 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_801 arg1);
-extern swig_type_802 _wrap_dist_topology_from_host_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(swig_type_803 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(swig_type_804 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(swig_type_805 arg1);
-extern swig_type_806 _wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(swig_type_807 arg1);
-extern swig_type_808 _wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(swig_type_809 arg1, swig_type_810 arg2, swig_voidp arg3);
-extern swig_type_811 _wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(swig_type_812 arg1, swig_type_813 arg2, swig_voidp arg3);
-extern swig_type_814 _wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(swig_type_815 arg1, swig_type_816 arg2, swig_voidp arg3);
-extern swig_type_817 _wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(swig_type_818 arg1, swig_type_819 arg2, swig_type_820 arg3, swig_type_821 arg4, swig_type_822 arg5);
-extern swig_type_823 _wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(swig_type_824 arg1, swig_type_825 arg2, swig_type_826 arg3, swig_type_827 arg4, swig_type_828 arg5);
-extern swig_type_829 _wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(swig_type_830 arg1, swig_type_831 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_832 arg5, swig_voidp arg6);
-extern swig_type_833 _wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(swig_type_834 arg1, swig_voidp arg2);
-extern swig_type_835 _wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(swig_type_836 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_837 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_838 arg1);
-extern swig_type_839 _wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(swig_type_840 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_841 _wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(swig_type_842 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_843 arg4, swig_type_844 arg5, swig_type_845 arg6);
-extern swig_type_846 _wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(swig_type_847 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_848 arg4, swig_type_849 arg5, swig_type_850 arg6);
+extern swig_type_793 _wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(swig_type_794 arg1, swig_type_795 arg2, swig_type_796 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_797 arg1);
+extern swig_type_798 _wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(swig_type_799 arg1, swig_type_800 arg2, swig_type_801 arg3, swig_type_802 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_803 arg1);
+extern swig_type_804 _wrap_dist_topology_from_host_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(swig_type_805 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(swig_type_806 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(swig_type_807 arg1);
+extern swig_type_808 _wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(swig_type_809 arg1);
+extern swig_type_810 _wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(swig_type_811 arg1, swig_type_812 arg2, swig_voidp arg3);
+extern swig_type_813 _wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(swig_type_814 arg1, swig_type_815 arg2, swig_voidp arg3);
+extern swig_type_816 _wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(swig_type_817 arg1, swig_type_818 arg2, swig_voidp arg3);
+extern swig_type_819 _wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(swig_type_820 arg1, swig_type_821 arg2, swig_type_822 arg3, swig_type_823 arg4, swig_type_824 arg5);
+extern swig_type_825 _wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(swig_type_826 arg1, swig_type_827 arg2, swig_type_828 arg3, swig_type_829 arg4, swig_type_830 arg5);
+extern swig_type_831 _wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(swig_type_832 arg1, swig_type_833 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_834 arg5, swig_voidp arg6);
+extern swig_type_835 _wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(swig_type_836 arg1, swig_voidp arg2);
+extern swig_type_837 _wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(swig_type_838 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_839 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_840 arg1);
+extern swig_type_841 _wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(swig_type_842 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_843 _wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(swig_type_844 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_845 arg4, swig_type_846 arg5, swig_type_847 arg6);
+extern swig_type_848 _wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(swig_type_849 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_850 arg4, swig_type_851 arg5, swig_type_852 arg6);
 extern void _wrap_dist_partition_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
@@ -1773,93 +1780,93 @@ extern void _wrap_dist_partition_spmd_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_partition_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_851 arg2, swig_type_852 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_853 arg2, swig_type_854 arg3);
-extern swig_type_855 _wrap_dist_partition_check_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_853 arg2, swig_type_854 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_855 arg2, swig_type_856 arg3);
+extern swig_type_857 _wrap_dist_partition_check_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_split_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_856 _wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(swig_type_857 arg1, swig_type_858 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_859 _wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_860 arg1, swig_type_861 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_862 arg1);
-extern swig_type_863 _wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(swig_type_864 arg1);
-extern swig_type_865 _wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(swig_type_866 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_867 arg2);
-extern swig_type_868 _wrap_dist_devices_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_869 arg2);
-extern swig_type_870 _wrap_dist_devices_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern swig_type_858 _wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(swig_type_859 arg1, swig_type_860 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_861 _wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_862 arg1, swig_type_863 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_864 arg1);
+extern swig_type_865 _wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(swig_type_866 arg1);
+extern swig_type_867 _wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(swig_type_868 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_869 arg2);
+extern swig_type_870 _wrap_dist_devices_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_871 arg2);
+extern swig_type_872 _wrap_dist_devices_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_devices_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_871 _wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(swig_type_872 arg1, swig_type_873 arg2, swig_type_874 arg3, swig_type_875 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(swig_type_876 arg1);
-extern swig_type_877 _wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(swig_type_878 arg1, swig_type_879 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_880 _wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(swig_type_881 arg1, swig_type_882 arg2, swig_voidp arg3);
+extern swig_type_873 _wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(swig_type_874 arg1, swig_type_875 arg2, swig_type_876 arg3, swig_type_877 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(swig_type_878 arg1);
+extern swig_type_879 _wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(swig_type_880 arg1, swig_type_881 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_882 _wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(swig_type_883 arg1, swig_type_884 arg2, swig_voidp arg3);
 extern void _wrap_dist_halo_ndim_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_halo_ndim_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_halo_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_dist_halo_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_883 arg2, swig_type_884 arg3);
-extern void _wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_885 arg2, swig_type_886 arg3);
-extern void _wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_887 arg2, swig_type_888 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_889 arg2, swig_type_890 arg3);
-extern swig_type_891 _wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(swig_type_892 arg1, swig_type_893 arg2, uintptr_t arg3, swig_type_894 arg4, uintptr_t arg5);
-extern swig_type_895 _wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(swig_type_896 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_897 arg4, swig_type_898 arg5, uintptr_t arg6);
-extern swig_type_899 _wrap_dist_reshard_bytes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_type_900 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_type_901 arg2);
-extern swig_type_902 _wrap_Text_text_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_903 _wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_904 arg2);
-extern swig_type_905 _wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_906 arg2);
-extern swig_type_907 _wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_908 arg2);
-extern swig_type_909 _wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_910 arg2);
-extern swig_type_911 _wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_912 arg2);
-extern swig_type_913 _wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_914 arg2);
-extern swig_type_915 _wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_916 arg2, swig_type_917 arg3);
-extern swig_type_918 _wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_919 arg2);
-extern swig_type_920 _wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_921 arg2);
+extern void _wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_885 arg2, swig_type_886 arg3);
+extern void _wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_887 arg2, swig_type_888 arg3);
+extern void _wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_889 arg2, swig_type_890 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_891 arg2, swig_type_892 arg3);
+extern swig_type_893 _wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(swig_type_894 arg1, swig_type_895 arg2, uintptr_t arg3, swig_type_896 arg4, uintptr_t arg5);
+extern swig_type_897 _wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(swig_type_898 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_899 arg4, swig_type_900 arg5, uintptr_t arg6);
+extern swig_type_901 _wrap_dist_reshard_bytes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_type_902 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_type_903 arg2);
+extern swig_type_904 _wrap_Text_text_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern swig_type_905 _wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_906 arg2);
+extern swig_type_907 _wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_908 arg2);
+extern swig_type_909 _wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_910 arg2);
+extern swig_type_911 _wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_912 arg2);
+extern swig_type_913 _wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_914 arg2);
+extern swig_type_915 _wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_916 arg2);
+extern swig_type_917 _wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_918 arg2, swig_type_919 arg3);
+extern swig_type_920 _wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_921 arg2);
+extern swig_type_922 _wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_923 arg2);
 extern uintptr_t _wrap_new_Text_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_Text_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_922 _wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_923 arg2);
-extern swig_type_924 _wrap_Stragglers_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_925 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_926 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_927 arg2);
-extern swig_type_928 _wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_929 arg2);
-extern swig_type_930 _wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_931 arg2);
-extern swig_type_932 _wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_933 arg2);
-extern swig_type_934 _wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_935 arg2);
-extern swig_type_936 _wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_937 arg2);
+extern swig_type_924 _wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_925 arg2);
+extern swig_type_926 _wrap_Stragglers_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_927 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_928 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_929 arg2);
+extern swig_type_930 _wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_931 arg2);
+extern swig_type_932 _wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_933 arg2);
+extern swig_type_934 _wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_935 arg2);
+extern swig_type_936 _wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_937 arg2);
+extern swig_type_938 _wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_939 arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_Stragglers_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_938 _wrap_Numbers_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_939 _wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_940 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_941 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_942 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_943 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_944 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_945 arg2);
-extern swig_type_946 _wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_947 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_948 _wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_949 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_940 _wrap_Numbers_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
+extern swig_type_941 _wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_942 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_943 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_944 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_945 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_946 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_947 arg2);
+extern swig_type_948 _wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_949 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_950 _wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_951 arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_950 _wrap_Numbers_partition_shard_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_951 _wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_952 arg2, swig_intgo arg3, swig_type_953 arg4);
-extern swig_type_954 _wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_955 arg2);
+extern swig_type_952 _wrap_Numbers_partition_shard_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_953 _wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_954 arg2, swig_intgo arg3, swig_type_955 arg4);
+extern swig_type_956 _wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_957 arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_Numbers_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_956 _wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(swig_type_957 arg1, swig_type_958 arg2, swig_voidp arg3);
-extern swig_type_959 _wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_960 arg1, swig_type_961 arg2, swig_type_962 arg3, swig_type_963 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(swig_type_964 arg1, swig_type_965 arg2, swig_type_966 arg3);
-extern void _wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_967 arg2, swig_type_968 arg3, swig_type_969 arg4);
+extern swig_type_958 _wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(swig_type_959 arg1, swig_type_960 arg2, swig_voidp arg3);
+extern swig_type_961 _wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_962 arg1, swig_type_963 arg2, swig_type_964 arg3, swig_type_965 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(swig_type_966 arg1, swig_type_967 arg2, swig_type_968 arg3);
+extern void _wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_969 arg2, swig_type_970 arg3, swig_type_971 arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_b0ed7a8ee82ad7a8(void);
 extern void _wrap_delete_Destinations_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_970 _wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_971 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_972 arg4, swig_type_973 arg5, swig_type_974 arg6, swig_type_975 arg7);
-extern swig_type_976 _wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_977 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_978 arg4, swig_type_979 arg5, swig_type_980 arg6, swig_type_981 arg7);
-extern swig_type_982 _wrap_run_until_cdist_b0ed7a8ee82ad7a8(swig_type_983 arg1, swig_type_984 arg2, swig_type_985 arg3);
-extern swig_type_986 _wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(swig_type_987 arg1, swig_type_988 arg2, swig_type_989 arg3);
+extern swig_type_972 _wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_973 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_974 arg4, swig_type_975 arg5, swig_type_976 arg6, swig_type_977 arg7);
+extern swig_type_978 _wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_979 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_980 arg4, swig_type_981 arg5, swig_type_982 arg6, swig_type_983 arg7);
+extern swig_type_984 _wrap_run_until_cdist_b0ed7a8ee82ad7a8(swig_type_985 arg1, swig_type_986 arg2, swig_type_987 arg3);
+extern swig_type_988 _wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(swig_type_989 arg1, swig_type_990 arg2, swig_type_991 arg3);
 #undef intgo
 */
 import "C"
@@ -2297,6 +2304,13 @@ func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
+func _swig_getDIST_NUMERICS_TREE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_b0ed7a8ee82ad7a8())
+	return swig_r
+}
+
+var DIST_NUMERICS_TREE int = _swig_getDIST_NUMERICS_TREE()
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8())
@@ -5566,6 +5580,32 @@ func (arg1 SwigcptrDist_strategy_options) GetNetwork() (_swig_ret int64) {
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_options) SetNumerics(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_numerics_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetNumerics() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
 	C._wrap_dist_strategy_options_count_memory_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
@@ -5585,7 +5625,7 @@ func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -5595,7 +5635,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_1)), C.swig_type_247(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -5609,7 +5649,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), C.swig_type_250(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), C.swig_type_252(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -5622,7 +5662,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_type_252(_swig_i_2))
+	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), C.swig_type_254(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5635,7 +5675,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_253(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -5669,6 +5709,10 @@ type Dist_strategy_options interface {
 	GetCluster_resolver() (_swig_ret int64)
 	SetNetwork(arg2 int64)
 	GetNetwork() (_swig_ret int64)
+	SetNumerics(arg2 int)
+	GetNumerics() (_swig_ret int)
+	SetStaging_bytes(arg2 int64)
+	GetStaging_bytes() (_swig_ret int64)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)
@@ -5695,7 +5739,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_256(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_258(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5709,7 +5753,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(C.swig_type_258(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(C.swig_type_260(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5723,7 +5767,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_259(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_261(_swig_i_0)))
 	return swig_r
 }
 
@@ -5731,7 +5775,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(C.swig_type_261(_swig_i_0), C.swig_type_262(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5745,7 +5789,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_263(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_265(_swig_i_0)))
 	return swig_r
 }
 
@@ -5754,7 +5798,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_265(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_267(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -5775,7 +5819,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_267(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_269(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -5796,7 +5840,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_269)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)), C.swig_type_271(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_271)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -6067,7 +6111,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(C.swig_type_273(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(C.swig_type_275(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6082,7 +6126,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(C.swig_type_275(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(C.swig_type_277(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6105,7 +6149,7 @@ func (p SwigcptrDist_network_options) SwigIsDist_network_options() {
 func (arg1 SwigcptrDist_network_options) SetCredit_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_276(_swig_i_1))
+	C._wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_network_options) GetCredit_bytes() (_swig_ret int64) {
@@ -6157,7 +6201,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 
 func Dist_network_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_279(_swig_i_0))
+	C._wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_281(_swig_i_0))
 }
 
 type SwigcptrDist_run_options uintptr
@@ -6172,7 +6216,7 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
@@ -6211,7 +6255,7 @@ func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret i
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
@@ -6250,7 +6294,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_b0ed7a8ee82ad7a8(C.swig_type_285(_swig_i_0), C.swig_type_286(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_b0ed7a8ee82ad7a8(C.swig_type_287(_swig_i_0), C.swig_type_288(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6269,7 +6313,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(C.swig_type_288(_swig_i_0), C.swig_type_289(_swig_i_1), C.swig_type_290(_swig_i_2), C.swig_type_291(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(C.swig_type_290(_swig_i_0), C.swig_type_291(_swig_i_1), C.swig_type_292(_swig_i_2), C.swig_type_293(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6283,21 +6327,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(C.swig_type_292(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(C.swig_type_294(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_293(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_295(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(C.swig_type_295(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(C.swig_type_297(_swig_i_0)))
 	return swig_r
 }
 
@@ -6308,7 +6352,7 @@ func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(C.swig_type_297(_swig_i_0), C.swig_type_298(_swig_i_1), C.swig_type_299(_swig_i_2), C.swig_type_300(_swig_i_3), C.swig_type_301(_swig_i_4))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(C.swig_type_299(_swig_i_0), C.swig_type_300(_swig_i_1), C.swig_type_301(_swig_i_2), C.swig_type_302(_swig_i_3), C.swig_type_303(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6326,7 +6370,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_op
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(C.swig_type_303(_swig_i_0), C.swig_type_304(_swig_i_1), C.swig_type_305(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(C.swig_type_305(_swig_i_0), C.swig_type_306(_swig_i_1), C.swig_type_307(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6342,7 +6386,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_307(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_309(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6357,7 +6401,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(C.swig_type_309(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(C.swig_type_311(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6371,7 +6415,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(C.swig_type_311(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(C.swig_type_313(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6385,7 +6429,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(C.swig_type_313(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(C.swig_type_315(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6415,7 +6459,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(C.swig_type_316(_swig_i_0), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(C.swig_type_318(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6432,13 +6476,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(C.swig_type_318(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(C.swig_type_320(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_319(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_321(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -6466,7 +6510,7 @@ func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6485,7 +6529,7 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_322(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
@@ -6498,7 +6542,7 @@ func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
@@ -6511,7 +6555,7 @@ func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
@@ -6550,7 +6594,7 @@ func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -6576,7 +6620,7 @@ func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_332(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
@@ -6589,7 +6633,7 @@ func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_332(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
@@ -6614,7 +6658,7 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), C.swig_type_335(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), C.swig_type_337(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6623,14 +6667,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_336(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_338(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_1)), C.swig_type_338(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), C.swig_type_340(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6688,7 +6732,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_341(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_3)), C.swig_type_344(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_343(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_3)), C.swig_type_346(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6714,7 +6758,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_346(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_4)), C.swig_type_349(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_348(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_4)), C.swig_type_351(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6739,7 +6783,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_351(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_3)), C.swig_type_354(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_353(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_3)), C.swig_type_356(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6763,7 +6807,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_356(_swig_i_0), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_2)), C.swig_type_359(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_358(_swig_i_0), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_2)), C.swig_type_361(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6788,7 +6832,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_361(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_3)), C.swig_type_364(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_363(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_3)), C.swig_type_366(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6813,7 +6857,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_366(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_3)), C.swig_type_369(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_368(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_3)), C.swig_type_371(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6838,7 +6882,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_371(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_3)), C.swig_type_374(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_373(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_3)), C.swig_type_376(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6862,7 +6906,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(C.swig_type_376(_swig_i_0), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_2)), C.swig_type_379(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(C.swig_type_378(_swig_i_0), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), C.swig_type_381(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6888,7 +6932,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(C.swig_type_381(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_4)), C.swig_type_384(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(C.swig_type_383(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_4)), C.swig_type_386(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6914,7 +6958,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(C.swig_type_386(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_4)), C.swig_type_389(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(C.swig_type_388(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_4)), C.swig_type_391(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6935,7 +6979,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(C.swig_type_391(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(C.swig_type_393(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6953,7 +6997,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_393(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_394(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_395(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_396(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6970,7 +7014,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_396(_swig_i_0), C.swig_type_397(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_398(_swig_i_0), C.swig_type_399(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6987,7 +7031,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_399(_swig_i_0), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_1)), C.swig_type_401(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_401(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.swig_type_403(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7004,7 +7048,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_403(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_405(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7018,7 +7062,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_404(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_406(_swig_i_0)))
 	return swig_r
 }
 
@@ -7026,7 +7070,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(C.swig_type_405(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(C.swig_type_407(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -7055,7 +7099,7 @@ func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_406(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_408(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -7068,7 +7112,7 @@ func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_408(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_410(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
@@ -7208,7 +7252,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_1)), C.swig_type_412(_swig_i_2), C.swig_type_413(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), C.swig_type_414(_swig_i_2), C.swig_type_415(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7217,7 +7261,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_414(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_416(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Want_norm() {
@@ -7258,7 +7302,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(C.swig_type_416(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_3)), C.swig_type_419(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(C.swig_type_418(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_3)), C.swig_type_421(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7280,7 +7324,7 @@ func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 [
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_1)), C.swig_type_422(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_1)), C.swig_type_424(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7298,7 +7342,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(C.swig_type_424(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(C.swig_type_426(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7313,7 +7357,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(C.swig_type_426(_swig_i_0), C.swig_type_427(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(C.swig_type_428(_swig_i_0), C.swig_type_429(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7330,7 +7374,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_429)(unsafe.Pointer(&_swig_i_0)), C.swig_type_430(_swig_i_1), C.swig_type_431(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_431)(unsafe.Pointer(&_swig_i_0)), C.swig_type_432(_swig_i_1), C.swig_type_433(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7347,7 +7391,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(C.swig_type_433(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(C.swig_type_435(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7360,13 +7404,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_434(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_436(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(C.swig_type_436(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(C.swig_type_438(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7381,7 +7425,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(C.swig_type_438(_swig_i_0), C.swig_type_439(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(C.swig_type_440(_swig_i_0), C.swig_type_441(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7397,7 +7441,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_441(_swig_i_0), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_443(_swig_i_0), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7417,7 +7461,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_444(_swig_i_0), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_1)), C.swig_type_446(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_446(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), C.swig_type_448(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7437,7 +7481,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(C.swig_type_448(_swig_i_0), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_1)), C.swig_type_450(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(C.swig_type_450(_swig_i_0), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), C.swig_type_452(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7457,7 +7501,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(C.swig_type_452(_swig_i_0), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_1)), C.swig_type_454(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(C.swig_type_454(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), C.swig_type_456(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7477,7 +7521,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(C.swig_type_456(_swig_i_0), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_1)), C.swig_type_458(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7497,7 +7541,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(C.swig_type_460(_swig_i_0), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_1)), C.swig_type_462(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(C.swig_type_462(_swig_i_0), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_1)), C.swig_type_464(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7521,7 +7565,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(C.swig_type_464(_swig_i_0), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_2)), C.swig_type_467(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(C.swig_type_466(_swig_i_0), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2)), C.swig_type_469(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -7542,7 +7586,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(C.swig_type_469(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(C.swig_type_471(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7557,7 +7601,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_471(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_473(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7573,7 +7617,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(C.swig_type_473(_swig_i_0), C.swig_type_474(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(C.swig_type_475(_swig_i_0), C.swig_type_476(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7587,26 +7631,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(C.swig_type_476(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(C.swig_type_478(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(C.swig_type_477(_swig_i_0))
+	C._wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(C.swig_type_479(_swig_i_0))
 }
 
 func Dist_value_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_478(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_480(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_480(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_482(_swig_i_0)))
 	return swig_r
 }
 
@@ -7614,7 +7658,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(C.swig_type_482(_swig_i_0), C.swig_type_483(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(C.swig_type_484(_swig_i_0), C.swig_type_485(_swig_i_1)))
 	return swig_r
 }
 
@@ -7622,7 +7666,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(C.swig_type_485(_swig_i_0), C.swig_type_486(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(C.swig_type_487(_swig_i_0), C.swig_type_488(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7633,7 +7677,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(C.swig_type_488(_swig_i_0), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(C.swig_type_490(_swig_i_0), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7644,7 +7688,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_491(_swig_i_0), *(*C.swig_type_492)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_493(_swig_i_0), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7661,7 +7705,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_494(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_496(_swig_i_0)))
 	return swig_r
 }
 
@@ -7670,7 +7714,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(C.swig_type_496(_swig_i_0), *(*C.swig_type_497)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(C.swig_type_498(_swig_i_0), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7689,7 +7733,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(C.swig_type_499(_swig_i_0), C.swig_type_500(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(C.swig_type_501(_swig_i_0), C.swig_type_502(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7707,7 +7751,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(C.swig_type_502(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_2)), C.swig_type_504(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(C.swig_type_504(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_2)), C.swig_type_506(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7724,7 +7768,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(C.swig_type_506(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(C.swig_type_508(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7734,7 +7778,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(C.swig_type_508(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(C.swig_type_510(_swig_i_0)))
 	return swig_r
 }
 
@@ -7743,7 +7787,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(C.swig_type_510(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(C.swig_type_512(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7758,7 +7802,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(C.swig_type_512(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(C.swig_type_514(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7794,7 +7838,7 @@ func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7863,7 +7907,7 @@ func DeleteDist_variable_options(arg1 Dist_variable_options) {
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_515(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_517(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -7888,7 +7932,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_517(_swig_i_0), *(*C.swig_type_518)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_519(_swig_i_0), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7904,13 +7948,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_519(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_521(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_521(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_523(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7920,7 +7964,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(C.swig_type_522(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(C.swig_type_524(_swig_i_0)))
 	return swig_r
 }
 
@@ -7929,7 +7973,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(C.swig_type_524(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(C.swig_type_526(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7948,7 +7992,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_527(_swig_i_0), C.swig_type_528(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_529(_swig_i_0), C.swig_type_530(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7965,7 +8009,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(C.swig_type_530(_swig_i_0), C.swig_type_531(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_532(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(C.swig_type_532(_swig_i_0), C.swig_type_533(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_534(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7981,7 +8025,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_534(_swig_i_0), C.swig_type_535(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_536(_swig_i_0), C.swig_type_537(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7999,7 +8043,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(C.swig_type_537(_swig_i_0), C.swig_type_538(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_539)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(C.swig_type_539(_swig_i_0), C.swig_type_540(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8020,7 +8064,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_541(_swig_i_0), *(*C.swig_type_542)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_543)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_543(_swig_i_0), *(*C.swig_type_544)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_545)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8040,7 +8084,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(C.swig_type_545(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(C.swig_type_547(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8050,21 +8094,21 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(C.swig_type_546(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(C.swig_type_548(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(C.swig_type_547(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(C.swig_type_549(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(C.swig_type_548(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(C.swig_type_550(_swig_i_0)))
 	return swig_r
 }
 
@@ -8072,7 +8116,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_550(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_552(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8085,7 +8129,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_552(_swig_i_0), C.swig_type_553(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -8106,7 +8150,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(C.swig_type_555(_swig_i_0), C.swig_type_556(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(C.swig_type_557(_swig_i_0), C.swig_type_558(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8123,7 +8167,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_558(_swig_i_0), C.swig_type_559(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_560(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_562(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8141,7 +8185,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_562(_swig_i_0), C.swig_type_563(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_564(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_564(_swig_i_0), C.swig_type_565(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_566(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8159,7 +8203,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_566(_swig_i_0), C.swig_type_567(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_568(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_570(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8178,7 +8222,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_570(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_571(_swig_i_2), *(*C.swig_type_572)(unsafe.Pointer(&_swig_i_3)), C.swig_type_573(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_572(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_573(_swig_i_2), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_3)), C.swig_type_575(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8200,7 +8244,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_575(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_576(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_577(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_578(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8220,7 +8264,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_578(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_580(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_581)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_580(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_581)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_582(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8243,7 +8287,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_583(_swig_i_0), C.swig_type_584(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_585(_swig_i_0), C.swig_type_586(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8260,7 +8304,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret erro
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_586(_swig_i_0), C.swig_type_587(_swig_i_1), C.swig_type_588(_swig_i_2), C.swig_type_589(_swig_i_3))
+	swig_r_p := C._wrap_dist_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_588(_swig_i_0), C.swig_type_589(_swig_i_1), C.swig_type_590(_swig_i_2), C.swig_type_591(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8320,7 +8364,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_591(_swig_i_0), C.swig_type_592(_swig_i_1), C.swig_type_593(_swig_i_2), C.swig_type_594(_swig_i_3), C.swig_type_595(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_type_595(_swig_i_2), C.swig_type_596(_swig_i_3), C.swig_type_597(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8336,7 +8380,7 @@ func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(C.swig_type_597(_swig_i_0), C.swig_type_598(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(C.swig_type_599(_swig_i_0), C.swig_type_600(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8353,7 +8397,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_600(_swig_i_0), C.swig_type_601(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_602(_swig_i_0), C.swig_type_603(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8370,7 +8414,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_603(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_2)), C.swig_type_605(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_605(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_2)), C.swig_type_607(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8393,7 +8437,7 @@ func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(C.swig_type_607(_swig_i_0), C.swig_type_608(_swig_i_1), C.swig_type_609(_swig_i_2), C.swig_type_610(_swig_i_3), C.swig_type_611(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(C.swig_type_609(_swig_i_0), C.swig_type_610(_swig_i_1), C.swig_type_611(_swig_i_2), C.swig_type_612(_swig_i_3), C.swig_type_613(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8412,7 +8456,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(C.swig_type_613(_swig_i_0), C.swig_type_614(_swig_i_1), C.swig_type_615(_swig_i_2), C.swig_type_616(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(C.swig_type_615(_swig_i_0), C.swig_type_616(_swig_i_1), C.swig_type_617(_swig_i_2), C.swig_type_618(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8426,7 +8470,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(C.swig_type_618(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(C.swig_type_620(_swig_i_0)))
 	return swig_r
 }
 
@@ -8437,7 +8481,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_620(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_621(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_622(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_623(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8456,7 +8500,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_623(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_624)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_625(_swig_i_4), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_625(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_627(_swig_i_4), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8479,7 +8523,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_628(_swig_i_0), C.swig_type_629(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_630(_swig_i_0), C.swig_type_631(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8496,7 +8540,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_631(_swig_i_0), C.swig_type_632(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_633(_swig_i_0), C.swig_type_634(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8560,7 +8604,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_634)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_636)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8579,7 +8623,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_636(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_638(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
@@ -8608,7 +8652,7 @@ func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_638(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_640(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -8616,7 +8660,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_639(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_641(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -8652,27 +8696,27 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_641(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_643(_swig_i_0))
 }
 
 func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_642(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_644(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(C.swig_type_643(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(C.swig_type_645(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_645(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_647(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8704,7 +8748,7 @@ func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_646(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_648(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
@@ -8743,7 +8787,7 @@ func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_648(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_650(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
@@ -8898,7 +8942,7 @@ func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_650)(unsafe.Pointer(&_swig_i_1)), C.swig_type_651(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_1)), C.swig_type_653(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8947,7 +8991,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(C.swig_type_653(_swig_i_0), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_1)), C.swig_type_655(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(C.swig_type_655(_swig_i_0), *(*C.swig_type_656)(unsafe.Pointer(&_swig_i_1)), C.swig_type_657(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8967,7 +9011,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(C.swig_type_657(_swig_i_0), C.swig_type_658(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(C.swig_type_659(_swig_i_0), C.swig_type_660(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9053,7 +9097,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_660(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9070,7 +9114,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(C.swig_type_662(_swig_i_0), C.swig_type_663(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(C.swig_type_664(_swig_i_0), C.swig_type_665(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9083,14 +9127,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_664(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_666(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_666(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_668(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9113,7 +9157,7 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_667(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_669(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
@@ -9126,7 +9170,7 @@ func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_669(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_671(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
@@ -9139,7 +9183,7 @@ func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_671(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_673(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
@@ -9152,7 +9196,7 @@ func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_673(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_675(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
@@ -9190,7 +9234,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(C.swig_type_676(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(C.swig_type_678(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9206,7 +9250,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_678(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_680(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9221,7 +9265,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(C.swig_type_680(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(C.swig_type_682(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9234,7 +9278,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_681(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_683(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -9248,7 +9292,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(C.swig_type_683(_swig_i_0), *(*C.swig_type_684)(unsafe.Pointer(&_swig_i_1)), C.swig_type_685(_swig_i_2), C.swig_type_686(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(C.swig_type_685(_swig_i_0), *(*C.swig_type_686)(unsafe.Pointer(&_swig_i_1)), C.swig_type_687(_swig_i_2), C.swig_type_688(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9270,7 +9314,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(C.swig_type_688(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_689)(unsafe.Pointer(&_swig_i_4)), C.swig_type_690(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(C.swig_type_690(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_691)(unsafe.Pointer(&_swig_i_4)), C.swig_type_692(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -9288,7 +9332,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(C.swig_type_692(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(C.swig_type_694(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9305,7 +9349,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_694(_swig_i_0), C.swig_type_695(_swig_i_1), C.swig_type_696(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_696(_swig_i_0), C.swig_type_697(_swig_i_1), C.swig_type_698(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9320,7 +9364,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(C.swig_type_698(_swig_i_0), C.swig_type_699(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(C.swig_type_700(_swig_i_0), C.swig_type_701(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9335,7 +9379,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(C.swig_type_701(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(C.swig_type_703(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9397,7 +9441,7 @@ func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_702(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_704(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
@@ -9436,7 +9480,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(C.swig_type_705(_swig_i_0), C.swig_type_706(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(C.swig_type_707(_swig_i_0), C.swig_type_708(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9453,7 +9497,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_708(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_709)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_710(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_711)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9474,7 +9518,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_711(_swig_i_0), C.swig_type_712(_swig_i_1), *(*C.swig_type_713)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_714)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_715)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_713(_swig_i_0), C.swig_type_714(_swig_i_1), *(*C.swig_type_715)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_716)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_717)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9499,7 +9543,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(C.swig_type_717(_swig_i_0), C.swig_type_718(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(C.swig_type_719(_swig_i_0), C.swig_type_720(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9514,7 +9558,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(C.swig_type_720(_swig_i_0), C.swig_type_721(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(C.swig_type_722(_swig_i_0), C.swig_type_723(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9528,14 +9572,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_722(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_724(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_724(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_726(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9545,13 +9589,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_726(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_728(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_727(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_729(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -9561,7 +9605,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(C.swig_type_729(_swig_i_0), *(*C.swig_type_730)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_731)(unsafe.Pointer(&_swig_i_2)), C.swig_type_732(_swig_i_3), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(C.swig_type_731(_swig_i_0), *(*C.swig_type_732)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_2)), C.swig_type_734(_swig_i_3), *(*C.swig_type_735)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9586,7 +9630,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(C.swig_type_735(_swig_i_0), *(*C.swig_type_736)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_737)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(C.swig_type_737(_swig_i_0), *(*C.swig_type_738)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_739)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9606,7 +9650,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_739(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_741(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9620,7 +9664,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(C.swig_type_741(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(C.swig_type_743(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9634,7 +9678,7 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(C.swig_type_743(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(C.swig_type_745(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9673,7 +9717,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_747(_swig_i_0), C.swig_type_748(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_749(_swig_i_0), C.swig_type_750(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9687,7 +9731,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(C.swig_type_750(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(C.swig_type_752(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9738,7 +9782,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_751)(unsafe.Pointer(&_swig_i_1)), C.swig_type_752(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_753)(unsafe.Pointer(&_swig_i_1)), C.swig_type_754(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9751,7 +9795,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_753)(unsafe.Pointer(&_swig_i_1)), C.swig_type_754(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_755)(unsafe.Pointer(&_swig_i_1)), C.swig_type_756(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9764,7 +9808,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_755)(unsafe.Pointer(&_swig_i_1)), C.swig_type_756(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_757)(unsafe.Pointer(&_swig_i_1)), C.swig_type_758(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9787,7 +9831,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(C.swig_type_758(_swig_i_0), *(*C.swig_type_759)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_760)(unsafe.Pointer(&_swig_i_2)), C.swig_type_761(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(C.swig_type_760(_swig_i_0), *(*C.swig_type_761)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_762)(unsafe.Pointer(&_swig_i_2)), C.swig_type_763(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9811,7 +9855,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(C.swig_type_763(_swig_i_0), *(*C.swig_type_764)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_765)(unsafe.Pointer(&_swig_i_2)), C.swig_type_766(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(C.swig_type_765(_swig_i_0), *(*C.swig_type_766)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_767)(unsafe.Pointer(&_swig_i_2)), C.swig_type_768(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9833,7 +9877,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(C.swig_type_768(_swig_i_0), *(*C.swig_type_769)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(C.swig_type_770(_swig_i_0), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9850,7 +9894,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_771(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_773(_swig_i_0)))
 	return swig_r
 }
 
@@ -9858,7 +9902,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_773(_swig_i_0), C.swig_type_774(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_775(_swig_i_0), C.swig_type_776(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9870,7 +9914,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(C.swig_type_776(_swig_i_0), *(*C.swig_type_777)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_778)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(C.swig_type_778(_swig_i_0), *(*C.swig_type_779)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_780)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9892,7 +9936,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_780(_swig_i_0), *(*C.swig_type_781)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_782(_swig_i_0), *(*C.swig_type_783)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9909,7 +9953,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(C.swig_type_783(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(C.swig_type_785(_swig_i_0)))
 	return swig_r
 }
 
@@ -9917,7 +9961,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(C.swig_type_785(_swig_i_0), C.swig_type_786(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(C.swig_type_787(_swig_i_0), C.swig_type_788(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9928,7 +9972,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(C.swig_type_788(_swig_i_0), *(*C.swig_type_789)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(C.swig_type_790(_swig_i_0), *(*C.swig_type_791)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9940,7 +9984,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_790(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_792(_swig_i_0))
 }
 
 type SwigcptrDist_topology_options uintptr
@@ -9977,7 +10021,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_792)(unsafe.Pointer(&_swig_i_0)), C.swig_type_793(_swig_i_1), *(*C.swig_type_794)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_794)(unsafe.Pointer(&_swig_i_0)), C.swig_type_795(_swig_i_1), *(*C.swig_type_796)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9996,7 +10040,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_795(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_797(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -10008,7 +10052,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(C.swig_type_797(_swig_i_0), *(*C.swig_type_798)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_799)(unsafe.Pointer(&_swig_i_2)), C.swig_type_800(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(C.swig_type_799(_swig_i_0), *(*C.swig_type_800)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_801)(unsafe.Pointer(&_swig_i_2)), C.swig_type_802(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10027,7 +10071,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_801(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_803(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -10048,28 +10092,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(C.swig_type_803(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(C.swig_type_805(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(C.swig_type_804(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(C.swig_type_806(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(C.swig_type_805(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(C.swig_type_807(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_807(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_809(_swig_i_0)))
 	return swig_r
 }
 
@@ -10078,7 +10122,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_809(_swig_i_0), *(*C.swig_type_810)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10097,7 +10141,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_812(_swig_i_0), *(*C.swig_type_813)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_814(_swig_i_0), *(*C.swig_type_815)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10116,7 +10160,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_815(_swig_i_0), *(*C.swig_type_816)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_817(_swig_i_0), *(*C.swig_type_818)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10137,7 +10181,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_818(_swig_i_0), *(*C.swig_type_819)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_820)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_3)), C.swig_type_822(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_820(_swig_i_0), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_822)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_3)), C.swig_type_824(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10164,7 +10208,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_824(_swig_i_0), *(*C.swig_type_825)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_826)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_3)), C.swig_type_828(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_826(_swig_i_0), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_828)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_829)(unsafe.Pointer(&_swig_i_3)), C.swig_type_830(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10192,7 +10236,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_830(_swig_i_0), *(*C.swig_type_831)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_832(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_832(_swig_i_0), *(*C.swig_type_833)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_834(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10210,7 +10254,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(C.swig_type_834(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(C.swig_type_836(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10224,21 +10268,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(C.swig_type_836(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(C.swig_type_838(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_837(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_839(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_838(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_840(_swig_i_0)))
 	return swig_r
 }
 
@@ -10248,7 +10292,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_840(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_842(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10267,7 +10311,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_842(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_843)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_844)(unsafe.Pointer(&_swig_i_4)), C.swig_type_845(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_844(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_845)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_846)(unsafe.Pointer(&_swig_i_4)), C.swig_type_847(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10292,7 +10336,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_847(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_848)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_849)(unsafe.Pointer(&_swig_i_4)), C.swig_type_850(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_849(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_850)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_851)(unsafe.Pointer(&_swig_i_4)), C.swig_type_852(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10398,7 +10442,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_851)(unsafe.Pointer(&_swig_i_1)), C.swig_type_852(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_853)(unsafe.Pointer(&_swig_i_1)), C.swig_type_854(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10408,7 +10452,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_853)(unsafe.Pointer(&_swig_i_1)), C.swig_type_854(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_855)(unsafe.Pointer(&_swig_i_1)), C.swig_type_856(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10491,7 +10535,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_857(_swig_i_0), C.swig_type_858(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_859(_swig_i_0), C.swig_type_860(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10507,7 +10551,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_860(_swig_i_0), C.swig_type_861(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_862(_swig_i_0), C.swig_type_863(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10521,14 +10565,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_862(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_864(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(C.swig_type_864(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(C.swig_type_866(_swig_i_0)))
 	return swig_r
 }
 
@@ -10536,7 +10580,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(C.swig_type_866(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(C.swig_type_868(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10559,7 +10603,7 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_867(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_869(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
@@ -10572,7 +10616,7 @@ func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_869(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_871(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
@@ -10617,7 +10661,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_872(_swig_i_0), C.swig_type_873(_swig_i_1), C.swig_type_874(_swig_i_2), C.swig_type_875(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_874(_swig_i_0), C.swig_type_875(_swig_i_1), C.swig_type_876(_swig_i_2), C.swig_type_877(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10631,7 +10675,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(C.swig_type_876(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(C.swig_type_878(_swig_i_0)))
 	return swig_r
 }
 
@@ -10641,7 +10685,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(C.swig_type_878(_swig_i_0), *(*C.swig_type_879)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(C.swig_type_880(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10660,7 +10704,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(C.swig_type_881(_swig_i_0), *(*C.swig_type_882)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(C.swig_type_883(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10711,7 +10755,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_883)(unsafe.Pointer(&_swig_i_1)), C.swig_type_884(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_1)), C.swig_type_886(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10721,7 +10765,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_1)), C.swig_type_886(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_887)(unsafe.Pointer(&_swig_i_1)), C.swig_type_888(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10731,7 +10775,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_887)(unsafe.Pointer(&_swig_i_1)), C.swig_type_888(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_889)(unsafe.Pointer(&_swig_i_1)), C.swig_type_890(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10741,7 +10785,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_889)(unsafe.Pointer(&_swig_i_1)), C.swig_type_890(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_891)(unsafe.Pointer(&_swig_i_1)), C.swig_type_892(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10765,7 +10809,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(C.swig_type_892(_swig_i_0), *(*C.swig_type_893)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_894)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(C.swig_type_894(_swig_i_0), *(*C.swig_type_895)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_896)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10790,7 +10834,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(C.swig_type_896(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_897)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_898)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(C.swig_type_898(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_899)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10829,7 +10873,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_902)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10840,7 +10884,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_901)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_903)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10870,7 +10914,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_904(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_906(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10885,7 +10929,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_906(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_908(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10900,7 +10944,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_908(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_910(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10915,7 +10959,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_910(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_912(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10930,7 +10974,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_912(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_914(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10945,7 +10989,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_914(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_916(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10961,7 +11005,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_916(_swig_i_1), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_918(_swig_i_1), *(*C.swig_type_919)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10979,7 +11023,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_919(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_921(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10994,7 +11038,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_921)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11047,7 +11091,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_923(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_925(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11069,7 +11113,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_925(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_927(_swig_i_1)))
 	return swig_r
 }
 
@@ -11077,7 +11121,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_926(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_928(_swig_i_1)))
 	return swig_r
 }
 
@@ -11085,7 +11129,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_927(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_929(_swig_i_1)))
 	return swig_r
 }
 
@@ -11093,7 +11137,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_929(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_931(_swig_i_1)))
 	return swig_r
 }
 
@@ -11101,7 +11145,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_931(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_933(_swig_i_1)))
 	return swig_r
 }
 
@@ -11109,7 +11153,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_933(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_935(_swig_i_1)))
 	return swig_r
 }
 
@@ -11117,7 +11161,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_935(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_937(_swig_i_1)))
 	return swig_r
 }
 
@@ -11125,7 +11169,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_937(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_939(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11178,38 +11222,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_940(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_942(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_941(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_942(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_944(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_944(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_946(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -11218,7 +11262,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_949(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11235,7 +11279,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_949(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_951(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11280,7 +11324,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_952(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_953)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_954(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_955)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11298,7 +11342,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_955(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_957(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11344,7 +11388,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_957)(unsafe.Pointer(&_swig_i_0)), C.swig_type_958(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_959)(unsafe.Pointer(&_swig_i_0)), C.swig_type_960(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -11366,7 +11410,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_960(_swig_i_0), C.swig_type_961(_swig_i_1), *(*C.swig_type_962)(unsafe.Pointer(&_swig_i_2)), C.swig_type_963(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_962(_swig_i_0), C.swig_type_963(_swig_i_1), *(*C.swig_type_964)(unsafe.Pointer(&_swig_i_2)), C.swig_type_965(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11384,7 +11428,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_964(_swig_i_0), C.swig_type_965(_swig_i_1), *(*C.swig_type_966)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_966(_swig_i_0), C.swig_type_967(_swig_i_1), *(*C.swig_type_968)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -11404,7 +11448,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_967(_swig_i_1), C.swig_type_968(_swig_i_2), *(*C.swig_type_969)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_969(_swig_i_1), C.swig_type_970(_swig_i_2), *(*C.swig_type_971)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -11444,7 +11488,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_971(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_972)(unsafe.Pointer(&_swig_i_3)), C.swig_type_973(_swig_i_4), *(*C.swig_type_974)(unsafe.Pointer(&_swig_i_5)), C.swig_type_975(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_973(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_974)(unsafe.Pointer(&_swig_i_3)), C.swig_type_975(_swig_i_4), *(*C.swig_type_976)(unsafe.Pointer(&_swig_i_5)), C.swig_type_977(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11470,7 +11514,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_977(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_978)(unsafe.Pointer(&_swig_i_3)), C.swig_type_979(_swig_i_4), *(*C.swig_type_980)(unsafe.Pointer(&_swig_i_5)), C.swig_type_981(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_979(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_980)(unsafe.Pointer(&_swig_i_3)), C.swig_type_981(_swig_i_4), *(*C.swig_type_982)(unsafe.Pointer(&_swig_i_5)), C.swig_type_983(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11492,7 +11536,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_b0ed7a8ee82ad7a8(C.swig_type_983(_swig_i_0), C.swig_type_984(_swig_i_1), C.swig_type_985(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_b0ed7a8ee82ad7a8(C.swig_type_985(_swig_i_0), C.swig_type_986(_swig_i_1), C.swig_type_987(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11508,7 +11552,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(C.swig_type_987(_swig_i_0), *(*C.swig_type_988)(unsafe.Pointer(&_swig_i_1)), C.swig_type_989(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(C.swig_type_989(_swig_i_0), *(*C.swig_type_990)(unsafe.Pointer(&_swig_i_1)), C.swig_type_991(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

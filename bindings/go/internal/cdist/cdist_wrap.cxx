@@ -2354,6 +2354,18 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
+intgo _wrap_DIST_NUMERICS_TREE_cdist_b0ed7a8ee82ad7a8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_NUMERICS_TREE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
@@ -6736,6 +6748,56 @@ long long _wrap_dist_strategy_options_network_get_cdist_b0ed7a8ee82ad7a8(dist_st
   
   result = (dist_network *) ((arg1)->network);
   _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_numerics_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->numerics = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_numerics_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->numerics);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->staging_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->staging_bytes);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 

@@ -68,7 +68,7 @@ public final class CollectiveOptions {
         return options;
     }
 
-    /** What the bits of a sum depend on. */
+    /** What the bits of a sum depend on; ORDERED: as the strategy says, whose own default that is. */
     public CollectiveOptions numerics(Numerics numerics) {
         CollectiveOptions options = more();
         options.numerics = Objects.requireNonNull(numerics, "numerics");

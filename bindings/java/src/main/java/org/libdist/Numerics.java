@@ -8,7 +8,9 @@ public enum Numerics {
     /** The contributions in the order of replica ids. */
     ORDERED(0),
     /** The contributions alone, whoever brings them: added exactly, rounded once. */
-    REPRODUCIBLE(1);
+    REPRODUCIBLE(1),
+    /** As ORDERED, but in pairs, pairs of pairs and so on: what costs least over many workers. */
+    TREE(2);
 
     final int code;
 
@@ -20,6 +22,7 @@ public enum Numerics {
         return switch (code) {
             case 0 -> ORDERED;
             case 1 -> REPRODUCIBLE;
+            case 2 -> TREE;
             default -> throw new DistException(Status.INTERNAL, "Numerics: libdist gave " + code);
         };
     }

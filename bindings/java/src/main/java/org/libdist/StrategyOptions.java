@@ -31,9 +31,11 @@ public final class StrategyOptions {
     private ClusterResolver clusterResolver;
     private Network network;
     private int[] replicasOfWorkers; // null: not given
+    private long stagingBytes;
     private Executor executor;
     private long asyncBytes;
     private long stackSizeBytes;
+    private Numerics numerics = Numerics.ORDERED;
 
     private StrategyOptions() {}
 
@@ -56,9 +58,11 @@ public final class StrategyOptions {
         copy.clusterResolver = clusterResolver;
         copy.network = network;
         copy.replicasOfWorkers = replicasOfWorkers;
+        copy.stagingBytes = stagingBytes;
         copy.executor = executor;
         copy.asyncBytes = asyncBytes;
         copy.stackSizeBytes = stackSizeBytes;
+        copy.numerics = numerics;
         return copy;
     }
 
@@ -205,6 +209,16 @@ public final class StrategyOptions {
         return copy;
     }
 
+    /**
+     * MULTI_WORKER_MIRRORED: most of the elements of tensors that are on their way to and from this worker at a
+     * time, with the same bits; 0: 64 MiB.
+     */
+    public StrategyOptions stagingBytes(long stagingBytes) {
+        StrategyOptions copy = copy();
+        copy.stagingBytes = stagingBytes;
+        return copy;
+    }
+
     /** MULTI_WORKER_MIRRORED: how many replicas each worker has; without it all as many as this one. */
     public StrategyOptions replicasOfWorkers(int... replicas) {
         StrategyOptions copy = copy();
@@ -226,6 +240,16 @@ public final class StrategyOptions {
     public StrategyOptions stackSizeBytes(long stackSizeBytes) {
         StrategyOptions copy = copy();
         copy.stackSizeBytes = stackSizeBytes;
+        return copy;
+    }
+
+    /**
+     * What the bits of sums depend on where a call does not say, and those of sums from outside: {@link Strategy#reduce}
+     * and the like, and variables.
+     */
+    public StrategyOptions numerics(Numerics numerics) {
+        StrategyOptions copy = copy();
+        copy.numerics = Objects.requireNonNull(numerics, "numerics");
         return copy;
     }
 
@@ -252,6 +276,7 @@ public final class StrategyOptions {
         options.setDevice_assignment(uses.ofNullable(deviceAssignment));
         options.setCluster_resolver(uses.ofNullable(clusterResolver));
         options.setNetwork(uses.ofNullable(network));
+        options.setStaging_bytes(stagingBytes);
         if (replicasOfWorkers != null) {
             options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);
         }
@@ -262,6 +287,7 @@ public final class StrategyOptions {
         options.setUse_spmd_partitioning(useSpmdPartitioning ? 1 : 0);
         options.setAsync_bytes(asyncBytes);
         options.setStack_size_bytes(stackSizeBytes);
+        options.setNumerics(numerics.code);
         if (log != null) {
             tokens[0] = Upcalls.register(logTarget(log));
             options.set_log(tokens[0]);

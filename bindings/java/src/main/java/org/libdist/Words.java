@@ -120,7 +120,7 @@ final class Words {
             + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
             + "|num_(accelerators|parts|rows)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
             + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"
-            + "|m(ax|in)_shard_bytes|max_shards|credit_bytes|replicas_of_workers"
+            + "|m(ax|in)_shard_bytes|max_shards|credit_bytes|replicas_of_workers|staging_bytes"
             + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call");
 
     private static final Pattern NEXT_WORD = Pattern.compile("_([a-z0-9])");

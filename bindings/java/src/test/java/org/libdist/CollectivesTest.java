@@ -10,6 +10,7 @@ import static org.libdist.Tensors.copyOf;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +28,7 @@ final class CollectivesTest {
         tap.add("lists, strided and out of place", CollectivesTest::lists);
         tap.add("every collective", CollectivesTest::everyCollective);
         tap.add("weights, contributions, numerics", CollectivesTest::weighted);
+        tap.add("numerics of the strategy", CollectivesTest::numericsOfTheStrategy);
         tap.add("an operator of the program's", CollectivesTest::ownOperator);
         tap.add("groups", CollectivesTest::groups);
         tap.add("work under way is a CompletableFuture", CollectivesTest::async);
@@ -131,6 +133,23 @@ final class CollectivesTest {
                         NONE.contributions(id + 1).numerics(Numerics.REPRODUCIBLE));
                 equal(0.3f, sum.floats().get(0));
             });
+        }
+    }
+
+    private static void numericsOfTheStrategy() {
+        float[] numbers = {1e8f, 1, -1e8f, 1, 1};
+        Map<Numerics, Float> sums = Map.of(Numerics.ORDERED, 2f, Numerics.REPRODUCIBLE, 3f, Numerics.TREE, 1f);
+        for (Numerics numerics : Numerics.values()) {
+            try (Strategy strategy = new Strategy(StrategyOptions.DEFAULT.replicas(numbers.length).numerics(numerics))) {
+                strategy.run(replica -> {
+                    Tensor sum = copyOf(new float[] {numbers[replica.id()]});
+                    replica.allReduce(ReduceOp.SUM, sum);
+                    equal(sums.get(numerics), sum.floats().get(0));
+                    Tensor tree = copyOf(new float[] {numbers[replica.id()]});
+                    replica.allReduce(ReduceOp.SUM, List.of(tree), NONE.numerics(Numerics.TREE));
+                    equal(1f, tree.floats().get(0));
+                });
+            }
         }
     }
 

@@ -231,7 +231,8 @@ final class NetworkTest {
                 () -> new Strategy(first.replicasOfWorkers(1)));
         refused(Status.INVALID_ARGUMENT, "replicasOfWorkers[1] is 0",
                 () -> new Strategy(first.replicasOfWorkers(1, 0)));
-        Strategy strategy = new Strategy(first);
+        refused(Status.INVALID_ARGUMENT, "stagingBytes is -1", () -> new Strategy(first.stagingBytes(-1)));
+        Strategy strategy = new Strategy(first.stagingBytes(1));
         refused(Status.FAILED_PRECONDITION, "joined this network", () -> new Strategy(first));
         network.close();
         network.close();

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a member brings to a collective over several workers, as the bytes of its payload:
+//
+//     how many lists of tensors (0: none), whether there are splits and weights, its destination and source
+//     part and whole of each tensor along the axis, where the collective cuts or joins     2n
+//     begins of the splits, where given                                                    members + 1
+//     weights, where given                                                                 one a list
+//     elements of each list's tensors, dense, each tensor from a multiple of 64 bytes on, where the payload is complete
+//
+// Numbers are as in wire.hpp. Of calls that say nothing of this kind, a payload has the elements alone, or nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "core/collective/call.hpp"
+#include "core/comm/offer.hpp"
+#include "core/comm/workers.hpp"
+
+namespace dist {
+
+// Takes objects one after another out of memory of a known size; without memory it only counts.
+class Room {
+ public:
+  explicit Room(std::byte* memory = nullptr) noexcept : memory_(memory) {}
+  template <class T>
+  T* take(std::size_t count) noexcept {
+    static_assert(alignof(T) <= alignof(int64_t));
+    const std::size_t at = used_;
+    used_ += (count * sizeof(T) + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+    return memory_ != nullptr ? reinterpret_cast<T*>(memory_ + at) : nullptr;
+  }
+  bool there() const noexcept { return memory_ != nullptr; }
+  std::size_t used() const noexcept { return used_; }
+
+ private:
+  std::byte* const memory_;
+  std::size_t used_ = 0;
+};
+
+// Puts what the member brings into its payload, with the elements where payload.complete says so.
+Status pack_payload(const Call& call, const Offer& offer, int num_members, Payload& payload) noexcept;
+
+// Another member's payload, for a call that agrees with this one.
+class PayloadReader {
+ public:
+  PayloadReader(const Call& call, int num_members, bool complete) noexcept
+      : call_(call), num_members_(num_members), complete_(complete) {}
+
+  // Makes the offer of member `rank`, whose lists lie in the room and whose elements in the payload. Without memory
+  // in the room it counts what it would take. False: the payload cannot be read.
+  bool read(int rank, std::span<const std::byte> payload, Room& room, Offer* out) const noexcept;
+
+ private:
+  const Call& call_;
+  const int num_members_;
+  const bool complete_;
+};
+
+}  // namespace dist

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collective/worker_pieces.hpp"
+
+#include <new>
+
+#include "core/collective/exchange.hpp"
+#include "core/collective/tensor_part.hpp"
+#include "core/kernel/fp_environment.hpp"
+
+namespace dist {
+namespace {
+
+constexpr std::size_t kAlign = 64;
+constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+// Where elements of one flow after another lie: side by side while they have one dtype, so that they are folded at
+// once.
+class Packed {
+ public:
+  std::size_t place(dist_dtype dtype, std::size_t count) noexcept {
+    if (dtype != dtype_) at_ = aligned(at_);
+    dtype_ = dtype;
+    const std::size_t begin = at_;
+    at_ += count * dtype_size(dtype);
+    return begin;
+  }
+  std::size_t bytes() const noexcept { return aligned(at_); }
+
+ private:
+  dist_dtype dtype_ = 0;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+WorkerPieces::WorkerPieces(const Member& member, WorkerMeeting& meeting, const Call& call,
+                           const WorkerSchedule& schedule, const Offer* const* offers, Room& room) noexcept
+    : member_(member),
+      meeting_(meeting),
+      call_(call),
+      schedule_(schedule),
+      offers_(offers),
+      me_(meeting.me()),
+      workers_(meeting.num_workers()) {
+  const auto workers = static_cast<std::size_t>(workers_);
+  const auto members = static_cast<std::size_t>(meeting.num_members());
+  sent_ = room.take<Way>(workers);
+  got_ = room.take<Way>(workers);
+  passages_ = room.take<Passage>(workers);
+  folded_ = room.take<Offer>(members);
+  folded_at_ = room.take<const Offer*>(members);
+  folded_lists_ = room.take<dist_tensor>(lists_before(meeting.num_members()));
+  if (folds()) got_ = sent_;
+  for (int w = 0; w < workers_; ++w) {
+    Way& to = *new (&sent_[w]) Way{};
+    to.lane = folds() ? schedule.owned(w) : schedule.between(me_, schedule.to_all() ? me_ : w);
+    to.cursor = schedule.begin(to.lane);
+    if (folds()) continue;
+    Way& from = *new (&got_[w]) Way{};
+    from.lane = schedule.between(w, me_);
+    from.cursor = schedule.begin(from.lane);
+  }
+}
+
+void WorkerPieces::needs(int num_workers, int num_members, std::size_t lists, Room& room) noexcept {
+  const auto workers = static_cast<std::size_t>(num_workers);
+  const auto members = static_cast<std::size_t>(num_members);
+  room.take<Way>(workers);
+  room.take<Way>(workers);
+  room.take<Passage>(workers);
+  room.take<Offer>(members);
+  room.take<const Offer*>(members);
+  room.take<dist_tensor>(lists);
+}
+
+std::size_t WorkerPieces::lists_before(int rank) const noexcept {
+  std::size_t lists = 0;
+  for (int p = 0; p < rank; ++p) lists += offers_[p]->contributions;
+  return lists;
+}
+
+// Calls visit(flow, first, count, at) for the piece's elements, which lie `at` bytes behind the begin of a list or
+// a result. The lane's place behind the piece.
+template <class Visit>
+WorkerSchedule::Cursor WorkerPieces::for_flows(const Way& way, bool results, Visit&& visit) const noexcept {
+  WorkerSchedule::Cursor cursor = way.cursor;
+  Packed packed;
+  schedule_.for_flows(way.lane, way.piece, cursor,
+                      [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count) {
+                        const dist_tensor& like = call_.in != nullptr ? call_.in[flow.t] : call_.out[flow.t];
+                        visit(flow, first, count,
+                              packed.place(results ? call_.out_dtype(like.dtype) : like.dtype, count));
+                      });
+  return cursor;
+}
+
+// Where everything of a piece lies in staging memory.
+void WorkerPieces::lay_out(std::size_t slice, std::size_t index) noexcept {
+  const auto measure = [&](Way& way) {
+    way.piece = WorkerSchedule::piece_of(way.lane, slice, index);
+    Packed in;
+    Packed out;
+    way.next = for_flows(
+        way, false, [&](const WorkerSchedule::Flow& flow, std::size_t, std::size_t count, std::size_t) {
+          const dist_dtype dtype = call_.in != nullptr ? call_.in[flow.t].dtype : call_.out[flow.t].dtype;
+          in.place(dtype, count);
+          out.place(call_.out_dtype(dtype), count);
+        });
+    way.in_bytes = in.bytes();
+    way.out_bytes = out.bytes();
+  };
+  for (int w = 0; w < workers_; ++w) {
+    measure(sent_[w]);
+    if (!folds()) measure(got_[w]);
+  }
+  room_ = 0;
+  folds() ? lay_out_lanes() : lay_out_pairs();
+}
+
+void WorkerPieces::lay_out_lanes() noexcept {
+  const auto take = [&](std::size_t bytes) {
+    room_ += bytes;
+    return room_ - bytes;
+  };
+  for (int w = 0; w < workers_; ++w) {
+    Way& way = sent_[w];
+    const bool mine = w == me_;
+    way.in = take((mine ? lists_before(meeting_.num_members()) : lists_of(me_)) * way.in_bytes);
+    if (!mine && !schedule_.to_all()) continue;
+    const auto members = static_cast<std::size_t>(meeting_.num_members());
+    way.out = take((!mine ? results_of(me_) : prefixes() ? members : 1) * way.out_bytes);
+  }
+}
+
+void WorkerPieces::lay_out_pairs() noexcept {
+  for (int w = 0; w < workers_; ++w) {
+    // What is for all lies there once.
+    if (schedule_.to_all() && w != 0) {
+      sent_[w].in = sent_[0].in;
+    } else {
+      sent_[w].in = room_;
+      room_ += sent_[w].in_bytes;
+    }
+  }
+  for (int w = 0; w < workers_; ++w) {
+    got_[w].in = w == me_ ? sent_[w].in : room_;
+    if (w != me_) room_ += got_[w].in_bytes;
+  }
+}
+
+void WorkerPieces::pack() const noexcept {
+  if (folds()) {
+    const std::size_t before = lists_before(rank());
+    const std::size_t in_worker = before - lists_before(meeting_.first());
+    for (int w = 0; w < workers_; ++w) {
+      for (std::size_t j = 0; j < call_.lists(); ++j) {
+        pack(sent_[w], j, sent_[w].in + ((w == me_ ? before : in_worker) + j) * sent_[w].in_bytes);
+      }
+    }
+  } else if (call_.in != nullptr) {
+    for (int w = 0; w < (schedule_.to_all() ? 1 : workers_); ++w) pack(sent_[w], 0, sent_[w].in);
+  }
+}
+
+void WorkerPieces::pack(const Way& way, std::size_t list, std::size_t at) const noexcept {
+  std::byte* const to = meeting_.staging() + at;
+  for_flows(
+      way, false,
+      [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t place) {
+        if (!folds() && flow.from != rank()) return;
+        const dist_tensor& tensor = call_.in[list * call_.n + flow.t];
+        TensorPart(tensor, call_.axis_of(flow.t), flow.src_at, flow.along).read(first, count, to + place);
+      });
+}
+
+// What the carrier sends and gets before anything is folded.
+Status WorkerPieces::pass_in() noexcept {
+  std::byte* const base = meeting_.staging();
+  const Way& own = sent_[me_];
+  for (int w = 0; w < workers_; ++w) {
+    if (w == me_) continue;
+    Passage& passage = passages_[w];
+    if (folds()) {
+      passage = {base + sent_[w].in, lists_of(me_) * sent_[w].in_bytes,
+                 base + own.in + lists_before(meeting_.first_of(w)) * own.in_bytes,
+                 lists_of(w) * own.in_bytes};
+    } else {
+      passage = {base + sent_[w].in, sent_[w].in_bytes, base + got_[w].in, got_[w].in_bytes};
+    }
+  }
+  return meeting_.pass({passages_, static_cast<std::size_t>(workers_)});
+}
+
+// And after that.
+Status WorkerPieces::pass_out() noexcept {
+  std::byte* const base = meeting_.staging();
+  const Way& own = sent_[me_];
+  for (int w = 0; w < workers_; ++w) {
+    if (w == me_) continue;
+    const std::size_t before =
+        prefixes() ? static_cast<std::size_t>(meeting_.first_of(w)) * own.out_bytes : 0;
+    passages_[w] = {base + own.out + before, results_of(w) * own.out_bytes, base + sent_[w].out,
+                    results_of(me_) * sent_[w].out_bytes};
+  }
+  return meeting_.pass({passages_, static_cast<std::size_t>(workers_)});
+}
+
+void WorkerPieces::fold() const noexcept {
+  const FpEnvironment environment;
+  struct Run {
+    dist_dtype dtype = 0;
+    std::size_t in = 0;
+    std::size_t out = 0;
+    std::size_t count = 0;
+  };
+  Run run;
+  Packed out;
+  for_flows(sent_[me_], false,
+            [&](const WorkerSchedule::Flow& flow, std::size_t, std::size_t count, std::size_t in) {
+              const dist_dtype dtype = call_.in[flow.t].dtype;
+              const std::size_t to = out.place(call_.out_dtype(dtype), count);
+              if (dtype != run.dtype) {
+                if (run.count != 0) fold_run(run.dtype, run.in, run.out, run.count);
+                run = {dtype, in, to, 0};
+              }
+              run.count += count;
+            });
+  if (run.count != 0) fold_run(run.dtype, run.in, run.out, run.count);
+}
+
+// Elements of one dtype that lie side by side, as an exchange of one dense tensor of each list. This member does
+// its part of it.
+void WorkerPieces::fold_run(dist_dtype dtype, std::size_t in, std::size_t out,
+                            std::size_t count) const noexcept {
+  const Way& own = sent_[me_];
+  const auto length = static_cast<int64_t>(count);
+  const dist_tensor like{nullptr, dtype, 1, &length, nullptr};
+  Call call = call_;
+  call.collective = prefixes() ? Collective::kScan : Collective::kAllReduce;
+  call.in = call.out = &like;
+  call.n = 1;
+  call.axis = 0;
+  call.in_place = false;
+  const auto members = static_cast<std::size_t>(meeting_.num_members());
+  std::size_t list = 0;
+  for (std::size_t p = 0; p < members; ++p) {
+    Offer& offer = *new (&folded_[p]) Offer{};
+    folded_at_[p] = &offer;
+    offer.contributions = offers_[p]->contributions;
+    offer.weights = offers_[p]->weights;
+    offer.in = folded_lists_ + list;
+    for (std::size_t j = 0; j < offer.contributions; ++j, ++list) {
+      folded_lists_[list] = like;
+      folded_lists_[list].data = meeting_.staging() + own.in + list * own.in_bytes + in;
+    }
+    offer.in_data = static_cast<const std::byte*>(offer.in[0].data);
+    offer.out_data = meeting_.staging() + own.out + (prefixes() ? p * own.out_bytes : 0) + out;
+  }
+  const Exchange exchange(call, meeting_.num_members(), folded_at_, member_.cache_bytes);
+  TaskList::Cursor cursor;
+  exchange.run(part_of(exchange.units(), static_cast<std::size_t>(member_.group.size()),
+                       static_cast<std::size_t>(member_.me)),
+               cursor, [&] { return !member_.group.poisoned(); });
+}
+
+// Whether this member's output is one that all members of the worker share: its first one writes it.
+bool WorkerPieces::written_by_another(std::size_t t) const noexcept {
+  const dist_tensor* const first = offers_[meeting_.first()]->out;
+  return member_.me != 0 && call_.traits().alike() && first != nullptr && first[t].data == call_.out[t].data;
+}
+
+void WorkerPieces::unpack() const noexcept {
+  if (call_.out == nullptr) return;
+  for (int w = 0; w < workers_; ++w) {
+    const Way& way = got_[w];
+    if (!folds()) {
+      unpack(way, way.in);
+    } else if (w == me_ || schedule_.to_all()) {
+      const auto result = static_cast<std::size_t>(!prefixes() ? 0 : w == me_ ? rank() : member_.me);
+      unpack(way, way.out + result * way.out_bytes);
+    }
+  }
+}
+
+void WorkerPieces::unpack(const Way& way, std::size_t at) const noexcept {
+  // The host's operator has no identity with which an exclusive scan could begin.
+  if (prefixes() && call_.kind == DIST_SCAN_EXCLUSIVE && call_.op == DIST_REDUCE_USER && rank() == 0) return;
+  const std::byte* const from = meeting_.staging() + at;
+  for_flows(way, folds(),
+            [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t place) {
+              if (flow.to != WorkerSchedule::kAllRanks && flow.to != rank()) return;
+              if (written_by_another(flow.t)) return;
+              TensorPart(call_.out[flow.t], call_.axis_of(flow.t), flow.dst_at, flow.along)
+                  .write(first, count, from + place);
+            });
+}
+
+bool WorkerPieces::piece(std::size_t slice, std::size_t index) noexcept {
+  lay_out(slice, index);
+  // No member unpacks the piece before any more.
+  if (!meeting_.step(member_.me, [&] { return meeting_.reserve(room_); })) return false;
+  pack();
+  if (!meeting_.step(member_.me, [&] { return pass_in(); })) return false;
+  if (folds()) {
+    fold();
+    if (!meeting_.step(member_.me, [&] { return schedule_.to_all() ? pass_out() : kOk; })) return false;
+  }
+  unpack();
+  for (int w = 0; w < workers_; ++w) {
+    sent_[w].cursor = sent_[w].next;
+    got_[w].cursor = got_[w].next;
+  }
+  return true;
+}
+
+bool WorkerPieces::run() noexcept {
+  const std::size_t slice = schedule_.slice(meeting_.staging_bytes());
+  const std::size_t pieces = schedule_.pieces(slice);
+  for (std::size_t i = 0; i < pieces; ++i) {
+    if (!piece(slice, i)) return false;
+  }
+  // Members without a source get zeros.
+  for (std::size_t t = 0; call_.traits().pairs() && call_.source < 0 && call_.out != nullptr && t < call_.n;
+       ++t)
+    TensorPart(call_.out[t], 0, -1, 0).clear(elements_of(call_.out[t]));
+  if (member_.me == 0) meeting_.complete_collective();
+  return true;
+}
+
+}  // namespace dist

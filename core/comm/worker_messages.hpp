@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What workers say to each other, besides the tensors: headers and notices, as they are in memory and as bytes.
+//
+// A message begins with a magic number and a version, which all versions of the protocol have there, and a header
+// has one size in all of them: so a worker of another version can be told by its name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "core/comm/signature.hpp"
+
+namespace dist {
+
+inline constexpr uint32_t kWorkerMagic = 0x4C44'5748;
+inline constexpr uint32_t kWorkerVersion = 2;
+
+// Whether a message can be read.
+enum class Reading : uint8_t { kGood, kOtherVersion, kBad };
+
+// What one worker says about one collective.
+struct WorkerHeader {
+  static constexpr std::size_t kBytes = 256;
+  static constexpr uint64_t kSizesVary = UINT64_MAX;
+
+  uint32_t version = kWorkerVersion;
+  int32_t members = 0;         // of this worker
+  bool complete = false;       // its members' payloads have their tensors' elements
+  uint64_t payload_bytes = 0;  // of each member's payload, or kSizesVary
+  uint64_t staging_bytes = 0;  // that it may use at a time
+  Signature signature;         // without addresses; its digest is the shared one
+
+  void write(std::byte* to) const noexcept;
+  // Where it says kOtherVersion, `version` is there.
+  Reading read(const std::byte* from) noexcept;
+};
+
+struct WorkerNotice {
+  static constexpr std::size_t kBytes = 4 + 4 + 8 + 1 + 4 * 7 + 1 + 8 + sizeof(ErrorRecord::message) +
+                                        sizeof(ErrorRecord::tag) + sizeof(ErrorRecord::expected) +
+                                        sizeof(ErrorRecord::received) + sizeof(ErrorRecord::hint);
+
+  uint64_t completed = 0;  // leave: collectives, all of whose messages have been sent
+  bool reported = false;   // leave: a report was sent before
+  ErrorRecord record;      // leave: why, where its code is not OK; report: that
+
+  void write(std::byte* to) const noexcept;
+  Reading read(const std::byte* from) noexcept;
+};
+
+}  // namespace dist

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels by trees of each SIMD target (this file is compiled once for each), and the choice among them.
+#include "core/kernel/tree.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "core/base/tensor.hpp"
+#include "core/kernel/reduce_scalar.hpp"
+
+// As in reduce.cpp, whose names of targets these kernels share.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernel/tree.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#include "core/kernel/loop-inl.hpp"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace dist {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+ReduceKernel target_tree_kernel(dist_dtype dtype, dist_reduce_op op) { return scalar_tree_kernel(dtype, op); }
+
+#else
+
+template <template <class Op> class ElementOf, class Multiply = Product>
+ReduceKernel tree_of(dist_reduce_op op) {
+  switch (op) {
+    case DIST_REDUCE_SUM: return reduce_tree<ElementOf<Sum> >;
+    case DIST_REDUCE_MEAN: return reduce_tree<ElementOf<Mean> >;
+    case DIST_REDUCE_PROD: return reduce_tree<ElementOf<Multiply> >;
+    default: return nullptr;
+  }
+}
+
+template <class Op>
+using Halves = Narrow<F16, Op>;
+template <class Op>
+using BrainFloats = Narrow<Bf16, Op>;
+template <class Op>
+using Floats = Plain<float, Op>;
+template <class Op>
+using Doubles = Plain<double, Op>;
+template <class Op>
+using ComplexFloats = Plain<float, Op, 2>;
+
+ReduceKernel target_tree_kernel(dist_dtype dtype, dist_reduce_op op) {
+  switch (dtype) {
+    case DIST_F16: return tree_of<Halves>(op);
+    case DIST_BF16: return tree_of<BrainFloats>(op);
+    case DIST_F32: return tree_of<Floats>(op);
+    case DIST_F64: return tree_of<Doubles>(op);
+    case DIST_COMPLEX64: return tree_of<ComplexFloats, ComplexProduct>(op);
+    default: return nullptr;
+  }
+}
+
+#endif
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace dist
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dist {
+
+HWY_EXPORT(target_tree_kernel);
+
+namespace {
+
+using TargetKernel = ReduceKernel (*)(dist_dtype, dist_reduce_op);
+
+TargetKernel table_entry([[maybe_unused]] int64_t target) noexcept {
+#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
+  return HWY_DISPATCH_TABLE(target_tree_kernel)[0];
+#else
+  const auto bit = static_cast<uint64_t>(HWY_CHOSEN_TARGET_SHIFT(target));
+  return HWY_DISPATCH_TABLE(target_tree_kernel)[std::countr_zero(bit)];
+#endif
+}
+
+}  // namespace
+
+bool depends_on_order(dist_dtype dtype, dist_reduce_op op) noexcept {
+  return dtype_is_floating(dtype) && op != DIST_REDUCE_MIN && op != DIST_REDUCE_MAX;
+}
+
+ReduceKernel tree_kernel(dist_dtype dtype, dist_reduce_op op, std::size_t num_src) noexcept {
+  if (num_src < 4 || !depends_on_order(dtype, op)) return reduce_kernel(dtype, op);
+  return HWY_DYNAMIC_DISPATCH(target_tree_kernel)(dtype, op);
+}
+
+ReduceKernel tree_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept {
+  if (!depends_on_order(dtype, op)) return nullptr;
+  if (std::strcmp(target, "SCALAR") == 0) return scalar_tree_kernel(dtype, op);
+  const int64_t simd = hwy::SupportedTargets() & HWY_TARGETS & ~(HWY_SCALAR | HWY_EMU128);
+  for (int64_t left = simd; left != 0; left &= left - 1) {
+    const int64_t one = left & -left;
+    if (std::strcmp(target, hwy::TargetName(one)) == 0) return table_entry(one)(dtype, op);
+  }
+  return nullptr;
+}
+
+}  // namespace dist
+#endif  // HWY_ONCE

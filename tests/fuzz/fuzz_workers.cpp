@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fuzz target: what workers send each other, damaged. The first byte says what: a header, a notice, or the payload
+// of a member for one of a few calls. Then come bytes, each with the place where it is put. What is still read must
+// be something that the reader can use: headers and notices are written again to the same bytes, as far as they have
+// a meaning; all that an offer points to lies in its payload or its room.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+extern "C" {
+#include <cmocka.h>
+}
+#undef fail  // dist::fail() is meant below
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "core/collective/worker_payload.hpp"
+#include "core/comm/worker_messages.hpp"
+#include "tests/fuzz/bytes.h"
+
+namespace dist {
+namespace {
+
+// Places, and what is put there; two bytes say where. The end is cut off or added to at the first place 0xFFFF.
+void damage(bytes* in, std::vector<std::byte>* message) {
+  while (in->left > 0) {
+    const auto at = static_cast<std::size_t>(take_number(in, 2));
+    const uint8_t value = take(in);
+    if (at == 0xFFFF) {
+      message->resize(message->size() + value > 128 ? message->size() + value - 128 : 0);
+    } else if (!message->empty()) {
+      (*message)[at % message->size()] = static_cast<std::byte>(value);
+    }
+  }
+}
+
+template <class Message>
+void check_again(const Message& message, const std::vector<std::byte>& given) {
+  // What has been read is written and read again.
+  std::vector<std::byte> first(Message::kBytes);
+  std::vector<std::byte> second(Message::kBytes);
+  message.write(first.data());
+  Message again;
+  assert_true(again.read(first.data()) == Reading::kGood);
+  again.write(second.data());
+  assert_true(first == second);
+  assert_memory_equal(first.data(), given.data(), 8);
+}
+
+void play_header(bytes* in) {
+  WorkerHeader header;
+  header.members = 2;
+  header.signature.collective = static_cast<Collective>(1 + take_below(in, kLastCollective));
+  std::vector<std::byte> message(WorkerHeader::kBytes);
+  header.write(message.data());
+  damage(in, &message);
+  message.resize(WorkerHeader::kBytes);
+  const Reading reading = header.read(message.data());
+  if (reading == Reading::kOtherVersion) assert_true(header.version != kWorkerVersion);
+  if (reading != Reading::kGood) return;
+  const Signature& s = header.signature;
+  assert_true(s.collective > Collective::kNone && s.collective < Collective::kEnd);
+  assert_true(s.ndim >= 0 && s.ndim <= DIST_MAX_NDIM && s.function == nullptr);
+  assert_true(strnlen(s.tag, sizeof s.tag) < sizeof s.tag);
+  char words[512];
+  describe(s, words, sizeof words);
+  name_round(s, 1, words, sizeof words);
+  check_again(header, message);
+}
+
+void play_notice(bytes* in) {
+  WorkerNotice notice;
+  notice.record.code = DIST_ABORTED;
+  copy_text(notice.record.message, "all_reduce #1: worker 1 has left");
+  std::vector<std::byte> message(WorkerNotice::kBytes);
+  notice.write(message.data());
+  damage(in, &message);
+  message.resize(WorkerNotice::kBytes);
+  if (notice.read(message.data()) != Reading::kGood) return;
+  assert_non_null(known_status_name(notice.record.code));
+  (void)dist::fail(notice.record);
+  check_again(notice, message);
+}
+
+// ---- Payloads ----
+
+constexpr int kMembers = 3;
+constexpr std::size_t kTensors = 2;
+
+struct Question {
+  float in[kTensors][12] = {};
+  float out[kTensors][12] = {};
+  int64_t in_shape[kTensors][2];
+  int64_t out_shape[kTensors][2];
+  dist_tensor tensors[2][2 * kTensors];
+  double weights[2] = {1, 2};
+  int64_t splits[kMembers] = {1, 1, 1};
+  int64_t offsets[kMembers + 1];
+  Call call;
+  Offer offer{};
+
+  explicit Question(bytes* in_bytes) {
+    // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD
+    constexpr Collective kAll[] = {Collective::kAllReduce, Collective::kReduce,   Collective::kReduceScatter,
+                                   Collective::kBroadcast, Collective::kScatter,  Collective::kAllGather,
+                                   Collective::kGather,    Collective::kAllToAll, Collective::kPermute,
+                                   Collective::kScan};
+    call.collective = kAll[take_below(in_bytes, std::size(kAll))];
+    const CollectiveTraits& traits = call.traits();
+    const uint8_t flags = take(in_bytes);
+    const bool cuts = traits.cuts;
+    const bool joins = traits.joins;
+    for (std::size_t t = 0; t < kTensors; ++t) {
+      in_shape[t][0] = joins && !cuts ? 1 : 3;
+      out_shape[t][0] = cuts && !joins ? 1 : 3;
+      in_shape[t][1] = out_shape[t][1] = 2;
+      for (std::size_t list = 0; list < 2; ++list)
+        tensors[0][list * kTensors + t] = {in[t], DIST_F32, 2, in_shape[t], nullptr};
+      tensors[1][t] = {out[t], DIST_F32, 2, out_shape[t], nullptr};
+    }
+    call.in = tensors[0];
+    call.out = tensors[1];
+    call.n = static_cast<std::size_t>(take_below(in_bytes, kTensors + 1));
+    if (traits.reduces) call.op = (flags & 1) != 0 && !traits.prefixes ? DIST_REDUCE_MEAN : DIST_REDUCE_SUM;
+    if (call.op == DIST_REDUCE_MEAN && (flags & 2) != 0) call.weights = weights;
+    if (traits.reduces && !traits.prefixes && (flags & 4) != 0) call.contributions = 2;
+    if (traits.swaps() && (flags & 8) != 0) call.splits = splits;
+    if (traits.rooted()) call.root = 0;
+    if (traits.pairs()) call.destination = call.source = 0;
+    Signature signature;
+    assert_true(call.check(0, kMembers, signature).ok());
+    if (call.splits != nullptr) call.offset_splits(offsets, kMembers);
+    call.offer_in(offer);
+  }
+};
+
+bool inside(const void* data, std::size_t bytes, const void* block, std::size_t block_bytes) {
+  const auto at = reinterpret_cast<uintptr_t>(data);
+  const auto begin = reinterpret_cast<uintptr_t>(block);
+  return at >= begin && bytes <= block_bytes && at - begin <= block_bytes - bytes;
+}
+
+void check_offer(const Offer& offer, const Call& call, bool complete, const std::vector<std::byte>& payload,
+                 const std::byte* memory, std::size_t room) {
+  assert_true(offer.contributions >= 1 && offer.contributions <= DIST_MAX_CONTRIBUTIONS);
+  assert_true(offer.destination >= -1 && offer.destination < kMembers);
+  assert_true(offer.source >= -1 && offer.source < kMembers);
+  for (std::size_t j = 0; offer.weights != nullptr && j < offer.contributions; ++j)
+    assert_true(offer.weights[j] >= 0 && !std::isinf(offer.weights[j]));
+  for (int r = 0; offer.offsets != nullptr && r < kMembers; ++r)
+    assert_true(offer.offsets[r] <= offer.offsets[r + 1]);
+  const std::size_t lists = complete ? offer.contributions : 1;
+  for (std::size_t i = 0; offer.in != nullptr && i < lists * call.n; ++i) {
+    const dist_tensor& tensor = offer.in[i];
+    assert_true(inside(&tensor, sizeof tensor, memory, room));
+    assert_true(inside(tensor.shape, sizeof(int64_t) * 2, memory, room) && tensor.shape[0] >= 0);
+    if (complete)
+      assert_true(inside(tensor.data, elements_of(tensor) * sizeof(float), payload.data(), payload.size()));
+  }
+}
+
+void play_payload(bytes* in) {
+  Question question(in);
+  const int rank = take_below(in, kMembers);
+  Ref<Memory> memory = Ref<Memory>::adopt(Memory::create({}));
+  Payload own(*memory);
+  own.complete = take(in) % 2 != 0;
+  Call& call = question.call;
+  // As the member with this rank would have written it.
+  const dist_tensor* const given = call.in;
+  if (!call.gives(rank)) call.in = nullptr;
+  assert_true(pack_payload(call, question.offer, kMembers, own).ok());
+  call.in = given;
+  std::vector<std::byte> message(own.data(), own.data() + own.bytes());
+  const std::size_t untouched = in->left;
+  damage(in, &message);
+  // A copy of exactly its size, so that sanitizers see what is read behind it.
+  const std::vector<std::byte> exact(message);
+  const PayloadReader reader(call, kMembers, own.complete);
+  const std::span<const std::byte> payload(exact.data(), exact.size());
+  Room counted;
+  Offer offer{};
+  const bool readable = reader.read(rank, payload, counted, &offer);
+  if (untouched == 0) assert_true(readable);
+  if (!readable) return;
+  auto tables = std::make_unique<int64_t[]>(counted.used() / sizeof(int64_t));
+  auto* const bytes_of_tables = reinterpret_cast<std::byte*>(tables.get());
+  Room room(bytes_of_tables);
+  const bool read = reader.read(rank, payload, room, &offer);
+  assert_true(room.used() <= counted.used());
+  if (untouched == 0) assert_true(read);
+  if (read) check_offer(offer, call, own.complete, exact, bytes_of_tables, counted.used());
+}
+
+}  // namespace
+}  // namespace dist
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  bytes in = {data, size};
+  switch (take(&in) % 3) {
+    case 0: dist::play_header(&in); break;
+    case 1: dist::play_notice(&in); break;
+    default: dist::play_payload(&in);
+  }
+  return 0;
+}

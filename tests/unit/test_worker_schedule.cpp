@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/collective/worker_route.hpp and worker_schedule.hpp: which way a collective goes between workers, and which
+// part of whose tensor goes where. No byte is moved here.
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/collective/worker_route.hpp"
+#include "core/collective/worker_schedule.hpp"
+#include "tests/unit/exchange_cases.hpp"
+
+namespace dist {
+namespace {
+
+constexpr uint64_t kSeed = 20261122;
+constexpr std::size_t kKi = 1024;
+
+void ways(void**) {
+  struct Row {
+    WorkerRouteQuestion question;
+    WorkerRoute route;
+  };
+  constexpr std::size_t kRoom = 64 * kKi * kKi;
+  constexpr auto kTogether = WorkerRoute::kTogether;
+  constexpr auto kOwner = WorkerRoute::kOwner;
+  // workers, givers, to all, folds, bytes of one member, staging
+  constexpr Row kRows[] = {
+      {{2, 2, true, true, 0, kRoom}, kTogether},
+      {{2, 2, true, true, 64, kRoom}, kTogether},
+      {{1024, 1024, true, true, 64, kRoom}, kTogether},
+      // Two workers of one member get as much either way; more of them do not.
+      {{2, 2, true, true, 128 * kKi, kRoom}, kTogether},
+      {{2, 2, true, true, 128 * kKi + 1, kRoom}, kOwner},
+      {{2, 8, true, true, 31 * kKi, kRoom}, kTogether},
+      {{2, 8, true, true, 33 * kKi, kRoom}, kOwner},
+      {{16, 16, true, true, 4 * kKi, kRoom}, kTogether},
+      {{16, 16, true, true, 7 * kKi, kRoom}, kOwner},
+      {{16, 128, true, true, 512, kRoom}, kTogether},
+      {{16, 128, true, true, kKi, kRoom}, kOwner},
+      // What is not folded goes together up to its limit.
+      {{16, 16, true, false, 16 * kKi, kRoom}, kTogether},
+      {{16, 16, true, false, 16 * kKi + 1, kRoom}, kOwner},
+      {{16, 1, true, false, 256 * kKi, kRoom}, kTogether},
+      {{16, 1, true, false, 256 * kKi + 1, kRoom}, kOwner},
+      // Not every worker wants it; little room; numbers beyond all memory.
+      {{2, 2, false, true, 4, kRoom}, kOwner},
+      {{2, 2, true, true, 64, 127}, kOwner},
+      {{2, 2, true, true, 64, 128}, kTogether},
+      {{2, 2, true, true, SIZE_MAX, kRoom}, kOwner},
+      {{2, 2, true, true, 1, 0}, kOwner},
+  };
+  for (const Row& row : kRows) {
+    if (worker_route_of(row.question) != row.route) std::printf("# row %td\n", &row - kRows);
+    assert_int_equal(static_cast<int>(worker_route_of(row.question)), static_cast<int>(row.route));
+  }
+}
+
+// A call of all members, and its schedule.
+struct Plan {
+  Plan(const Case& the_case, const std::vector<int>& layout, std::size_t n, std::mt19937_64& random)
+      : firsts{0} {
+    for (const int each : layout) firsts.push_back(firsts.back() + each);
+    members.emplace(the_case, firsts.back(), n, random);
+    for (int p = 0; p < firsts.back(); ++p) offers.push_back(&(*members)[p].offer);
+    const Call& call = (*members)[0].call;
+    tasks.emplace(call, firsts.back(), offers.data(), TaskList::Ranks{0, firsts.back()});
+    schedule.emplace(call, *tasks, offers.data(), firsts);
+  }
+  std::vector<int> firsts;
+  std::optional<Members> members;
+  std::vector<const Offer*> offers;
+  std::optional<TaskList> tasks;
+  std::optional<WorkerSchedule> schedule;
+};
+
+// The flows of a lane: "t0 1>2 src 3+4 dst 5+4", "*" for all members, without offsets for whole tensors.
+std::string text_of(const WorkerSchedule& schedule, const WorkerSchedule::Lane& lane) {
+  std::string text;
+  WorkerSchedule::Cursor cursor = schedule.begin(lane);
+  const auto rank = [](int which) { return which < 0 ? std::string("*") : std::to_string(which); };
+  schedule.for_flows(lane, lane.units, cursor,
+                     [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count) {
+                       if (!text.empty()) text += ", ";
+                       text += "t" + std::to_string(flow.t) + " " + rank(flow.from) + ">" + rank(flow.to);
+                       if (flow.src_at >= 0) text += " from " + std::to_string(flow.src_at);
+                       if (flow.dst_at >= 0) text += " at " + std::to_string(flow.dst_at);
+                       text += " [" + std::to_string(first) + "+" + std::to_string(count) + "]";
+                     });
+  return text;
+}
+
+// Two workers of two members and one; the root is member 1. Tensors are f32[7, along, 3], and members' parts along the
+// axis are 1, 2, 3; without parts 5 (105 elements, 7 units of 16); in an all_to_all member p gives p + r + 1 to r.
+void lanes(void**) {
+  struct Row {
+    Collective collective;
+    const char* lanes;  // "from>to: flows" of each pair, or "worker: flows" of each owner
+  };
+  // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD
+  const Row rows[] = {
+      {Collective::kAllReduce, "0: t0 *>* [0+64]; 1: t0 *>* [64+41]"},
+      {Collective::kScan, "0: t0 *>* [0+64]; 1: t0 *>* [64+41]"},
+      {Collective::kReduce, "0: t0 *>1 [0+105]; 1: "},
+      {Collective::kReduceScatter, "0: t0 *>0 from 0 [0+21], t0 *>1 from 1 [0+42]; 1: t0 *>2 from 3 [0+63]"},
+      {Collective::kBroadcast, "0>0: t0 1>* [0+105]; 0>1: t0 1>* [0+105]; 1>0: ; 1>1: "},
+      {Collective::kScatter,
+       "0>0: t0 1>0 from 0 [0+21], t0 1>1 from 1 [0+42]; 0>1: t0 1>2 from 3 [0+63]; 1>0: ; 1>1: "},
+      {Collective::kAllGather,
+       "0>0: t0 0>* at 0 [0+21], t0 1>* at 1 [0+42]; 0>1: t0 0>* at 0 [0+21], t0 1>* at 1 [0+42]; "
+       "1>0: t0 2>* at 3 [0+63]; 1>1: t0 2>* at 3 [0+63]"},
+      {Collective::kGather,
+       "0>0: t0 0>1 at 0 [0+21], t0 1>1 at 1 [0+42]; 0>1: ; 1>0: t0 2>1 at 3 [0+63]; 1>1: "},
+      {Collective::kAllToAll,
+       "0>0: t0 0>0 from 0 at 0 [0+21], t0 1>0 from 0 at 1 [0+42], t0 0>1 from 1 at 0 [0+42], "
+       "t0 1>1 from 2 at 2 [0+63]; "
+       "0>1: t0 0>2 from 3 at 0 [0+63], t0 1>2 from 5 at 3 [0+84]; "
+       "1>0: t0 2>0 from 0 at 3 [0+63], t0 2>1 from 3 at 5 [0+84]; 1>1: t0 2>2 from 7 at 7 [0+105]"},
+      {Collective::kPermute, "0>0: t0 0>1 [0+105]; 0>1: t0 1>2 [0+105]; 1>0: t0 2>0 [0+105]; 1>1: "},
+  };
+  for (const Row& row : rows) {
+    const bool reduces = traits_of(row.collective).reduces;
+    const Case the_case{row.collective, reduces ? DIST_REDUCE_SUM : 0,
+                        row.collective == Collective::kScan ? DIST_SCAN_INCLUSIVE : 0, false,
+                        row.collective == Collective::kAllToAll};
+    // Parts are drawn: those of three members are 1, 2, 3 with this one.
+    std::mt19937_64 random;
+    for (uint64_t seed = 0;; ++seed) {
+      random.seed(seed);
+      if (random() % 5 == 1 && random() % 5 == 2 && random() % 5 == 3) {
+        random.seed(seed);
+        break;
+      }
+    }
+    const Plan plan(the_case, {2, 1}, 1, random);
+    const WorkerSchedule& schedule = *plan.schedule;
+    std::string text;
+    for (int from = 0; from < 2; ++from) {
+      if (schedule.folds()) {
+        text += std::string(text.empty() ? "" : "; ") + std::to_string(from) + ": " +
+                text_of(schedule, schedule.owned(from));
+        continue;
+      }
+      for (int to = 0; to < 2; ++to) {
+        text += std::string(text.empty() ? "" : "; ") + std::to_string(from) + ">" + std::to_string(to) +
+                ": " + text_of(schedule, schedule.between(from, to));
+      }
+    }
+    if (text != row.lanes) std::printf("# %s\n", traits_of(row.collective).name);
+    assert_string_equal(text.c_str(), row.lanes);
+  }
+}
+
+// Whatever the size of pieces: they are the same elements in the same order, and no piece is larger than it may be.
+void pieces_are_the_whole(void**) {
+  std::mt19937_64 random(kSeed);
+  const std::vector<std::vector<int>> layouts = {{1, 1}, {2, 1}, {3, 1, 2}, {1, 1, 1, 1}};
+  for (const auto& layout : layouts) {
+    for (const Case& each : kCases) {
+      const Plan plan(each, layout, 3, random);
+      const WorkerSchedule& schedule = *plan.schedule;
+      const int workers = schedule.workers();
+      for (const std::size_t slice : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{1000}}) {
+        const std::size_t pieces = schedule.pieces(slice);
+        for (int w = 0; w < workers * (schedule.folds() ? 1 : workers); ++w) {
+          const WorkerSchedule::Lane lane =
+              schedule.folds() ? schedule.owned(w) : schedule.between(w / workers, w % workers);
+          using Key = std::tuple<std::size_t, int, int>;
+          std::map<Key, std::size_t> whole;
+          std::map<Key, std::size_t> next;
+          const auto key = [](const WorkerSchedule::Flow& f) { return Key{f.t, f.from, f.to}; };
+          WorkerSchedule::Cursor cursor = schedule.begin(lane);
+          schedule.for_flows(lane, lane.units, cursor,
+                             [&](const WorkerSchedule::Flow& f, std::size_t first, std::size_t count) {
+                               next[key(f)] = first;
+                               whole[key(f)] = first + count;
+                             });
+          cursor = schedule.begin(lane);
+          for (std::size_t i = 0; i < pieces; ++i) {
+            const Range piece = WorkerSchedule::piece_of(lane, slice, i);
+            assert_true(piece.end - piece.begin <= slice);
+            std::size_t elements = 0;
+            schedule.for_flows(lane, piece, cursor,
+                               [&](const WorkerSchedule::Flow& f, std::size_t first, std::size_t count) {
+                                 assert_int_equal(next[key(f)], first);
+                                 next[key(f)] = first + count;
+                                 elements += count;
+                               });
+            assert_true(elements <= slice * (kUnitBytes / sizeof(float)));
+          }
+          assert_true(next == whole);
+        }
+      }
+    }
+  }
+}
+
+void staging_is_shared_out(void**) {
+  std::mt19937_64 random(kSeed);
+  const Case all_reduce{Collective::kAllReduce, DIST_REDUCE_SUM, 0, false, false};
+  const Plan plan(all_reduce, {1, 1, 1, 1}, 2, random);
+  // Of an all_reduce a worker of one member keeps 4 lists and a result of its own lane, and of each of three others
+  // a list and a result: 11 units for each of every lane.
+  assert_int_equal(plan.schedule->slice(11 * 64), 1);
+  assert_int_equal(plan.schedule->slice(22 * 64 - 1), 1);
+  assert_int_equal(plan.schedule->slice(22 * 64), 2);
+  assert_int_equal(plan.schedule->slice(0), 1);
+  // 14 units in 4 lanes.
+  assert_int_equal(plan.schedule->pieces(1), 4);
+  assert_int_equal(plan.schedule->pieces(2), 2);
+  assert_int_equal(plan.schedule->pieces(4), 1);
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  std::printf("# seed %" PRIu64 "\n", kSeed);
+  const CMUnitTest tests[] = {cmocka_unit_test(ways), cmocka_unit_test(lanes),
+                              cmocka_unit_test(pieces_are_the_whole),
+                              cmocka_unit_test(staging_is_shared_out)};
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers of one process for tests, each with a group, a meeting, and a thread for each member.
+#pragma once
+
+#include <atomic>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/collective/worker_collective.hpp"
+#include "core/engine/in_process.hpp"
+#include "tests/unit/counting_memory.hpp"
+#include "tests/unit/unsteady_transport.hpp"
+
+extern "C" {
+#include <cmocka.h>
+}
+#undef fail  // dist::fail() is meant below
+
+namespace dist {
+
+inline constexpr uint64_t kSeed = 20261122;
+
+// What a member's function came to.
+struct Outcome {
+  Status status;
+  ErrorRecord error;
+};
+
+class Cluster {
+ public:
+  struct Options {
+    bool unsteady = false;
+    int64_t lose_at = -1;  // the message before which worker `victim` is lost
+    int victim = 0;
+    std::size_t most_bytes = std::size_t{64} << 20;
+    std::vector<int> told = {};  // what worker `misled` is told about the members of each; empty: the truth
+    int misled = 0;
+    uint64_t seed = kSeed;
+    Host host = {};
+  };
+
+  // `members` of each worker.
+  Cluster(const std::vector<int>& members, const Options& options)
+      : network_(make_counted<InProcessNetwork>(*memory_, static_cast<int>(members.size()),
+                                                std::size_t{1} << 16)) {
+    WaitPolicy policy;
+    policy.spin_ns = 1000;
+    policy.oversubscribed = true;
+    fate_.lose_at = options.lose_at;
+    GlobalReplica first{0};
+    for (std::size_t w = 0; w < members.size(); ++w) {
+      Transport* transport = nullptr;
+      assert_true(network_->join(static_cast<int>(w), &transport).ok());
+      if (static_cast<int>(w) == options.victim) fate_.victim = transport;
+      Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
+      worker.transport = transport;
+      if (options.unsteady) {
+        worker.unsteady = std::make_unique<UnsteadyTransport>(*transport, fate_, options.seed + w);
+        worker.transport = worker.unsteady.get();
+      }
+      worker.group = std::make_unique<Group>(*memory_, members[w], policy, options.host, 0,
+                                             Membership{.naming = {.first = first}});
+      worker.meeting = std::make_unique<WorkerMeeting>(
+          *memory_, *worker.transport, *worker.group, options.host,
+          WorkerMeeting::Options{
+              static_cast<int>(w) == options.misled && !options.told.empty() ? options.told : members, 0,
+              options.most_bytes});
+      worker.first = number(first);
+      first = GlobalReplica{number(first) + members[w]};
+    }
+  }
+
+  int size() const noexcept { return workers_.back()->first + workers_.back()->group->size(); }
+  std::size_t held() { return (*memory_).held(); }
+  // That were begun to be sent, by unsteady transports.
+  int64_t messages() const { return fate_.messages.load(); }
+  WorkerMeeting& meeting(int worker) { return *workers_[static_cast<std::size_t>(worker)]->meeting; }
+  Group& group(int worker) { return *workers_[static_cast<std::size_t>(worker)]->group; }
+  Transport& transport(int worker) { return *workers_[static_cast<std::size_t>(worker)]->transport; }
+
+  using Function = std::function<Status(const Member& member, WorkerMeeting& meeting, int rank)>;
+
+  // A run on every worker, each with a thread for each member. Outcomes by rank among all members.
+  std::vector<Outcome> run(const Function& function) {
+    std::vector<Outcome> outcomes(static_cast<std::size_t>(size()));
+    std::vector<std::thread> threads;
+    for (auto& each : workers_) {
+      each->group->begin_run({});
+      each->meeting->begin_run();
+      each->inside = each->group->size();
+    }
+    for (auto& each : workers_) {
+      for (int me = 0; me < each->group->size(); ++me) {
+        threads.emplace_back([&, me, worker = each.get()] {
+          const int rank = worker->first + me;
+          Outcome& outcome = outcomes[static_cast<std::size_t>(rank)];
+          const Member member{*worker->group, me, nullptr, 0, 1 << 20};
+          outcome.status = function(member, *worker->meeting, rank);
+          if (!outcome.status.ok()) outcome.error = last_error();
+          ErrorRecord own = outcome.error;
+          if (own.culprit.replica == kNoReplica && !own.of_all) own.culprit = worker->group->name(me);
+          worker->group->leave(me, outcome.status, own);
+          if (!outcome.status.ok()) {
+            const std::scoped_lock lock(worker->mutex);
+            if (!worker->failure) worker->failure = own;
+          }
+          if (worker->inside.fetch_sub(1) != 1) return;
+          const ErrorRecord why = worker->failure.value_or(ErrorRecord{});
+          worker->failure.reset();
+          worker->meeting->leave(Status(why.code), why);
+        });
+      }
+    }
+    for (std::thread& each : threads) each.join();
+    return outcomes;
+  }
+
+ private:
+  struct Worker {
+    Transport* transport = nullptr;
+    std::unique_ptr<UnsteadyTransport> unsteady;
+    std::unique_ptr<Group> group;
+    std::unique_ptr<WorkerMeeting> meeting;
+    int first = 0;
+    std::atomic<int> inside{0};
+    std::mutex mutex;
+    std::optional<ErrorRecord> failure;
+  };
+
+  CountingMemory memory_;
+  Ref<InProcessNetwork> network_;
+  UnsteadyTransport::Fate fate_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+// An all_reduce SUM of one number, `times` in a row.
+inline Status sum(const Member& member, WorkerMeeting& meeting, int rank, int times, double* out) {
+  for (int i = 0; i < times; ++i) {
+    double in = rank + i;
+    const dist_tensor from{&in, DIST_F64, 0, nullptr, nullptr};
+    const dist_tensor to{out, DIST_F64, 0, nullptr, nullptr};
+    Call call;
+    call.collective = Collective::kAllReduce;
+    call.op = DIST_REDUCE_SUM;
+    call.in = &from;
+    call.out = &to;
+    call.n = 1;
+    DIST_TRY(worker_collective(member, meeting, call));
+  }
+  return kOk;
+}
+
+// A run in which nothing goes wrong.
+inline void works_again(Cluster& cluster) {
+  double got[DIST_MAX_REPLICAS];
+  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+    return sum(member, meeting, rank, 3, &got[rank]);
+  });
+  const int n = cluster.size();
+  for (int r = 0; r < n; ++r) {
+    if (!outcomes[static_cast<std::size_t>(r)].status.ok())
+      std::printf("# %s\n", outcomes[static_cast<std::size_t>(r)].error.message);
+    assert_true(outcomes[static_cast<std::size_t>(r)].status.ok());
+    assert_true(got[r] == n * (n - 1) / 2 + 2 * n);
+  }
+}
+
+}  // namespace dist
