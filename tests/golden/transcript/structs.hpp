@@ -60,7 +60,8 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   fn("use_spmd_partitioning", all.use_spmd_partitioning);
   fn("numerics", all.numerics);
   Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
-                   all.clock != nullptr || all.communication != nullptr || all.functions != nullptr};
+                   all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
+                   all.network != nullptr || all.replicas_of_workers != nullptr};
   fn("functions", rest);
 }
 
@@ -80,6 +81,9 @@ void walk(dist_strategy_properties& all, const Fn& fn) {
   fn("should_checkpoint", all.should_checkpoint);
   fn("should_save_summary", all.should_save_summary);
   fn("global_batch_size", all.global_batch_size);
+  fn("worker", all.worker);
+  fn("num_local_replicas", all.num_local_replicas);
+  fn("first_replica", all.first_replica);
 }
 
 template <>
