@@ -207,6 +207,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_write_metrics;
 %include <dist/error.h>
 %include <dist/strategy.h>
+%include <dist/workers.h>
 %include <dist/run.h>
 %include <dist/collective.h>
 %include <dist/work.h>

@@ -58,6 +58,7 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_iterator)
 %dist_handle(dist_cross_device)
 %dist_handle(dist_cluster_resolver)
+%dist_handle(dist_network)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
 %dist_handle(dist_topology)
@@ -197,5 +198,8 @@ static int64_t memory_counter() { return dist_swig::number(&dist_swig::memory_he
   void count_memory() { $self->allocator = dist_swig::counting; }
 };
 %extend dist_cross_device_options {
+  void count_memory() { $self->allocator = dist_swig::counting; }
+};
+%extend dist_network_options {
   void count_memory() { $self->allocator = dist_swig::counting; }
 };

@@ -12,6 +12,7 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
   std::vector<int32_t> edges;
+  std::vector<int32_t> workers;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
   Tensors tensors;
@@ -66,6 +67,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_options(dist_communication_options)
 %dist_options(dist_cross_device_options)
 %dist_options(dist_strategy_options)
+%dist_options(dist_network_options)
 %dist_options(dist_run_options)
 %dist_options(dist_collective_options)
 %dist_options(dist_apply_options)
@@ -109,6 +111,9 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %ignore dist_strategy_options::axes;
 %ignore dist_strategy_options::num_axes;
 %ignore dist_strategy_options::reserved2;
+%ignore dist_strategy_options::reserved3;
+%ignore dist_strategy_options::replicas_of_workers;
+%ignore dist_strategy_options::num_workers;
 %ignore dist_strategy_options::functions;
 %ignore dist_strategy_options::functions_user_data;
 %extend dist_strategy_options {
@@ -129,6 +134,11 @@ template <class Options> const int64_t *keep(Options *options, const long long *
     }
     $self->axes = axes.data();
     $self->num_axes = n;
+  }
+  void set_replicas_of_workers(const int32_t *replicas, size_t n) {
+    dist_swig::kept($self)->workers.assign(replicas, replicas + n);
+    $self->replicas_of_workers = dist_swig::kept($self)->workers.data();
+    $self->num_workers = n;
   }
   /* A strategy of the host's own, by functions of one token. Its devices are set_devices()'s, and all replicas share
      one copy of a variable or have each its own: libdist has no other mapping. */
@@ -240,6 +250,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 };
 
 %ignore dist_topology_options::allocator;
+%ignore dist_network_options::allocator;
 
 %ignore dist_partition::shape;
 %ignore dist_partition::ndim;

@@ -189,6 +189,7 @@ template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> 
 %dist_handle(dist_iterator)
 %dist_handle(dist_cross_device)
 %dist_handle(dist_cluster_resolver)
+%dist_handle(dist_network)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
 %dist_handle(dist_topology)

@@ -21,13 +21,13 @@ func (r *run) onGoroutines() error {
 	defer r.watch()()
 	results := make([]error, len(r.failed))
 	var all sync.WaitGroup
-	for id := range r.failed {
+	for i := range r.failed {
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			r.onThisGoroutine(id, &results[id])
+			r.onThisGoroutine(r.first+i, &results[i])
 		}()
 	}
 	all.Wait()
@@ -98,9 +98,10 @@ func (s *Strategy) runValuesOnGoroutines(ctx context.Context, fn ValuesFunc, arg
 		defer cancel()
 		ctx = bounded
 	}
-	results := make([]*Value, s.NumReplicas())
+	results := make([]*Value, s.numLocal())
 	if err := s.Run(ctx, func(r *Replica) error {
-		given, kwargs := positional[r.ID()].endsItems(), named[r.ID()].endsItems()
+		mine := r.ID() - s.first
+		given, kwargs := positional[mine].endsItems(), named[mine].endsItems()
 		defer given.Close()
 		defer kwargs.Close()
 		result, err := fn(r, given, kwargs)
@@ -110,7 +111,7 @@ func (s *Strategy) runValuesOnGoroutines(ctx context.Context, fn ValuesFunc, arg
 		}
 		if result != nil { // taken over: what the program does with it later does not matter
 			native, err := result.handOver()
-			results[r.ID()] = ownValue(native)
+			results[mine] = ownValue(native)
 			return err
 		}
 		return nil
@@ -125,7 +126,7 @@ func (s *Strategy) runValuesOnGoroutines(ctx context.Context, fn ValuesFunc, arg
 
 // componentsOf are what each replica finds of a value; nil for each of nil.
 func (s *Strategy) componentsOf(v *Value, all *Closer) ([]*Value, error) {
-	components := make([]*Value, s.NumReplicas())
+	components := make([]*Value, s.numLocal())
 	if v == nil {
 		return components, nil
 	}
@@ -157,7 +158,7 @@ func (s *Strategy) merged(results []*Value) (*Value, error) {
 		}
 		return results[0], nil
 	}
-	return s.ValuesFromFunction(func(replica, _ int) (*Value, error) { return results[replica], nil })
+	return s.ValuesFromFunction(func(replica, _ int) (*Value, error) { return results[replica-s.first], nil })
 }
 
 // Enter makes the calling goroutine replica id of a strategy with Goroutines, and locks it to its thread, until

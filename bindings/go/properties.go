@@ -11,17 +11,20 @@ import (
 // Properties says what a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended).
 type Properties struct {
 	Kind                Kind
-	NumReplicas         int
+	NumReplicas         int // of all workers
 	NumParameterDevices int
-	NumWorkers          int  // processes: 1
-	InMultiWorkerMode   bool // more than one process
+	NumWorkers          int  // 1 but for MultiWorkerMirrored
+	InMultiWorkerMode   bool // it is a task of a cluster, though there may be no other
 	RequireStaticShapes bool // false: batches and gathered values may differ in size
 	UseMergeCall        bool // replicas may call MergeCall
-	BetweenGraph        bool // variables are kept away from the replicas: central storage
-	ShouldInit          bool // this process initializes variables
-	ShouldCheckpoint    bool // this process writes checkpoints
-	ShouldSaveSummary   bool // this process writes summaries
+	BetweenGraph        bool // variables are kept away from the replicas, or each worker has a program of its own
+	ShouldInit          bool // this worker initializes variables
+	ShouldCheckpoint    bool // this worker writes checkpoints: the chief
+	ShouldSaveSummary   bool // this worker writes summaries: the chief
 	GlobalBatchSize     bool // a batch is for all replicas together, and is divided
+	Worker              int  // which one this is: 0 .. NumWorkers-1
+	NumLocalReplicas    int  // of this worker
+	FirstReplica        int  // the id of the first of these
 }
 
 // Query says what the strategy is.
@@ -50,6 +53,9 @@ func (s *Strategy) Query() (Properties, error) {
 		ShouldCheckpoint:    p.GetShould_checkpoint() != 0,
 		ShouldSaveSummary:   p.GetShould_save_summary() != 0,
 		GlobalBatchSize:     p.GetGlobal_batch_size() != 0,
+		Worker:              p.GetWorker(),
+		NumLocalReplicas:    p.GetNum_local_replicas(),
+		FirstReplica:        p.GetFirst_replica(),
 	}, nil
 }
 

@@ -195,7 +195,7 @@ func (r *run) call(native int64, fn func(*Replica) error) (status int) {
 // fail keeps a replica's own error for Run, and tells libdist, on this replica's thread.
 func (r *run) fail(id int, err error) int {
 	r.mu.Lock()
-	r.failed[id] = err
+	r.failed[id-r.first] = err
 	r.mu.Unlock()
 	return tell(err)
 }
@@ -203,7 +203,7 @@ func (r *run) fail(id int, err error) int {
 func (r *run) enter(id int) (refused bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.inside[id] = true
+	r.inside[id-r.first] = true
 	if r.entered == 0 {
 		r.refused = r.ctx.Err() != nil
 	}
@@ -213,7 +213,7 @@ func (r *run) enter(id int) (refused bool) {
 
 func (r *run) leave(id int) {
 	r.mu.Lock()
-	r.inside[id] = false
+	r.inside[id-r.first] = false
 	r.left++
 	last := r.overdue && r.left == len(r.failed)
 	r.mu.Unlock()
@@ -227,9 +227,9 @@ func (r *run) leave(id int) {
 func (r *run) insideNow() (ids []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, inside := range r.inside {
+	for i, inside := range r.inside {
 		if inside {
-			ids = append(ids, id)
+			ids = append(ids, r.first+i)
 		}
 	}
 	return ids

@@ -36,18 +36,19 @@ type run struct {
 	native   int64
 	fn       ReplicaFunc
 	values   ValuesFunc
-	failed   []error  // one for each replica, written by it alone
+	first    int      // the id of this worker's first replica
+	failed   []error  // one for each replica of this worker, written by it alone
 	shared   failures // of functions that replicas gave to libdist
 
 	mu      sync.Mutex
-	inside  []bool // one for each replica: its function has begun and has not returned
+	inside  []bool // one for each replica of this worker: its function has begun and has not returned
 	entered int
 	left    int
 	refused bool // the context ended before a replica was in: fn is not called
 	overdue bool // Run has returned, and replicas are still inside
 }
 
-// Run calls fn once on every replica, at the same time, and waits for all of them.
+// Run calls fn once on every replica of this worker, at the same time, and waits for all of them.
 //
 // If a replica fails, the others' pending and later collectives fail with ErrAborted, and Run returns the
 // error of the replica that failed first, as fn returned it; where several failed by themselves, all of them, joined,
@@ -129,11 +130,11 @@ func (o *RunOptions) native() cdist.Dist_run_options {
 	return native
 }
 
-// Collect runs fn on every replica and gives what they returned, by replica id.
+// Collect runs fn on every replica of this worker and gives what they returned, in the order of their ids.
 func Collect[T any](ctx context.Context, s *Strategy, fn func(r *Replica) (T, error)) ([]T, error) {
-	results := make([]T, s.NumReplicas())
+	results := make([]T, s.numLocal())
 	err := s.Run(ctx, func(r *Replica) (err error) {
-		results[r.ID()], err = fn(r)
+		results[r.ID()-s.first], err = fn(r)
 		return err
 	})
 	if err != nil {
@@ -158,9 +159,10 @@ func (s *Strategy) run(r *run, call func(r *run, token, cancel int64) error) err
 		return err
 	}
 	r.strategy = s
-	r.failed = make([]error, s.NumReplicas())
+	r.failed = make([]error, s.numLocal())
 	r.inside = make([]bool, len(r.failed))
 	if s != nil {
+		r.first = s.first
 		s.inside.add(r)
 	}
 	token := registerIf(r.fn != nil || r.values != nil, r)
@@ -197,7 +199,7 @@ func (r *run) result(native error) error {
 	}
 	r.mu.Lock() // replicas that a deadline left inside still write
 	defer r.mu.Unlock()
-	if own := ownOf(r.failed, report.Replica); own != nil {
+	if own := ownOf(r.failed, report.Replica-r.first); own != nil {
 		return own
 	}
 	return r.shared.own(native)

@@ -30,8 +30,13 @@ type Options struct {
 	DeviceAssignment    *DeviceAssignment
 	Axes                []MeshAxis // Mesh: of a replica's logical devices, the last running fastest; nil: see DeviceAxis
 	UseSPMDPartitioning bool       // Mesh: one program for all devices: AssignToLogicalDevice is refused
-	// ClusterResolver describes the cluster, for Strategy.ClusterResolver; the strategy stays of one process.
+	// ClusterResolver describes the cluster, for Strategy.ClusterResolver. MultiWorkerMirrored: where the strategy is in
+	// it, nil being TF_CONFIG; every other kind stays of one process.
 	ClusterResolver *ClusterResolver
+	// MultiWorkerMirrored: how the other workers are reached; nil: nothing leads to them.
+	Network           *Network
+	ReplicasOfWorkers []int // MultiWorkerMirrored: how many each has; nil: all as many as this one
+	StagingBytes      int64 // MultiWorkerMirrored: most of tensors on their way at a time, with the same bits; 0: 64 MiB
 	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
 	Log func(level LogLevel, message string)
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
@@ -48,7 +53,9 @@ type Options struct {
 // Strategy holds R replicas. Its methods may be called from several goroutines.
 type Strategy struct {
 	object
-	replicas int
+	replicas int // of all workers
+	local    int // of this worker
+	first    int // the id of the first of these
 	threads  Threads
 	hop      bool
 	borrowed bool
@@ -148,6 +155,15 @@ func New(options Options) (*Strategy, error) {
 	native.SetCluster_resolver(u.resolver(options.ClusterResolver))
 	u.setAxes(native, options.Axes)
 	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
+	native.SetNetwork(u.network(options.Network))
+	native.SetStaging_bytes(options.StagingBytes)
+	if options.ReplicasOfWorkers != nil {
+		replicas := make([]int32, len(options.ReplicasOfWorkers))
+		for i, n := range options.ReplicasOfWorkers {
+			replicas[i] = int32(int32Of(n))
+		}
+		native.Set_replicas_of_workers(replicas, int64(len(replicas)))
+	}
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -168,7 +184,7 @@ func New(options Options) (*Strategy, error) {
 		strategy.held.end(shutWindow)
 		return nil, fromNative(err)
 	}
-	strategy.replicas = cdist.Dist_strategy_num_replicas(handle)
+	strategy.count(handle)
 	// A net for the forgotten Close; it cannot run while a call holds the strategy.
 	strategy.native = handle
 	strategy.groups.Store(true)
@@ -207,7 +223,8 @@ func strategyOf(native int64) *Strategy {
 			return s
 		}
 	}
-	s := &Strategy{replicas: cdist.Dist_strategy_num_replicas(native), borrowed: true, held: &holdings{}}
+	s := &Strategy{borrowed: true, held: &holdings{}}
+	s.count(native)
 	s.native = native
 	strategies.Store(native, weak.Make(s)) // until a strategy that New makes is there
 	return s
@@ -268,7 +285,29 @@ func (s *Strategy) forgetNative() {
 	strategies.Delete(s.native)
 }
 
-// NumReplicas is how many replicas are in sync; 0 for nil.
+// count asks how many replicas there are, and which of them are this worker's.
+func (s *Strategy) count(native int64) {
+	s.replicas = cdist.Dist_strategy_num_replicas(native)
+	s.local = s.replicas
+	if Kind(cdist.Dist_strategy_kind(native)) != MultiWorkerMirrored {
+		return
+	}
+	p := cdist.NewDist_strategy_properties()
+	defer cdist.DeleteDist_strategy_properties(p)
+	if cdist.Dist_strategy_query(native, p) == nil { // fails only for NULL
+		s.local, s.first = p.GetNum_local_replicas(), p.GetFirst_replica()
+	}
+}
+
+// numLocal is how many replicas this worker has; 0 for nil.
+func (s *Strategy) numLocal() int {
+	if s == nil {
+		return 0
+	}
+	return s.local
+}
+
+// NumReplicas is how many replicas are in sync, those of all workers; 0 for nil.
 func (s *Strategy) NumReplicas() int {
 	if s == nil {
 		return 0

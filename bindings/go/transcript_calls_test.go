@@ -180,7 +180,8 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 				"out.in_multi_worker_mode": one(q.InMultiWorkerMode), "out.require_static_shapes": one(q.RequireStaticShapes),
 				"out.use_merge_call": one(q.UseMergeCall), "out.between_graph": one(q.BetweenGraph),
 				"out.should_init": one(q.ShouldInit), "out.should_checkpoint": one(q.ShouldCheckpoint),
-				"out.should_save_summary": one(q.ShouldSaveSummary), "out.global_batch_size": one(q.GlobalBatchSize)})
+				"out.should_save_summary": one(q.ShouldSaveSummary), "out.global_batch_size": one(q.GlobalBatchSize),
+				"out.worker": q.Worker, "out.num_local_replicas": q.NumLocalReplicas, "out.first_replica": q.FirstReplica})
 		}
 		return err
 	},

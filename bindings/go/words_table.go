@@ -19,6 +19,8 @@ var functionWords = map[string]string{
 	"dist_cross_device_num_packs":                "CrossDevice.NumPacks",
 	"dist_cross_device_device":                   "CrossDevice.Device",
 	"dist_strategy_create":                       "New",
+	"dist_network_create":                        "NewNetwork",
+	"dist_network_destroy":                       "Network.Close",
 	"dist_strategy_destroy":                      "Strategy.Close",
 	"dist_strategy_num_replicas":                 "Strategy.NumReplicas",
 	"dist_strategy_kind":                         "Strategy.Kind",

@@ -327,11 +327,57 @@ Status check_first(const Member& member, Call& call, const Update& update) noexc
   return check(call, update);
 }
 
+// Over several workers the gradients are reduced first, and what they come to is applied on each: its replicas all
+// bring the same then, of which the largest is what each of them has.
+Status reduce_and_apply(Memory& memory, const Member& member, const Call& call, const Update& update,
+                        double* out_norm) noexcept {
+  constexpr std::size_t kAlign = 64;
+  std::size_t bytes = call.n * sizeof(dist_tensor) + kAlign;
+  const auto size_of = [&](std::size_t t) {
+    const std::size_t size = elements_of(call.in[t]) * dtype_size(call.out_dtype(call.in[t].dtype));
+    return (size + kAlign - 1) / kAlign * kAlign;
+  };
+  Signature scratch;
+  Call checked = call;
+  DIST_TRY(checked.check(member.meeting->first() + member.me, member.num_global(), scratch));
+  DIST_TRY(check(call, update));
+  for (std::size_t t = 0; t < call.n; ++t) {
+    if (call.in[t].dtype == DIST_COMPLEX64) return not_over_workers("reduce_apply of complex64");
+    bytes += size_of(t);
+  }
+  auto* const room = static_cast<std::byte*>(memory.try_allocate(bytes, kAlign));
+  if (room == nullptr) return out_of_memory();
+  auto* const sums = reinterpret_cast<dist_tensor*>(room);
+  std::byte* at = room + (call.n * sizeof(dist_tensor) + kAlign - 1) / kAlign * kAlign;
+  for (std::size_t t = 0; t < call.n; ++t) {
+    sums[t] = {at, call.out_dtype(call.in[t].dtype), call.in[t].ndim, call.in[t].shape, nullptr};
+    at += size_of(t);
+  }
+  Call sum = call;
+  sum.collective = Collective::kAllReduce;
+  sum.out = sums;
+  sum.states = nullptr;
+  Status status = collective(member, sum);
+  if (status.ok()) {
+    Call step = call;
+    step.in = sums;
+    step.op = DIST_REDUCE_MAX;
+    step.numerics = DIST_NUMERICS_ORDERED;
+    step.contributions = 0;
+    step.weights = nullptr;
+    step.user_op = nullptr;
+    step.element_bytes = 0;
+    status = reduce_apply(memory, member.local(), step, update, out_norm);
+  }
+  memory.free(room, bytes, kAlign);
+  return status;
+}
+
 }  // namespace
 
 Status reduce_apply(Memory& memory, const Member& member, Call& call, const Update& update,
                     double* out_norm) noexcept {
-  DIST_TRY(member.check_alone("reduce_apply"));
+  if (member.meeting != nullptr) return reduce_and_apply(memory, member, call, update, out_norm);
   if (update.clip_norm == 0) {
     return meet(member, call, update, 0, nullptr,
                 [](Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });

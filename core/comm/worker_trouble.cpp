@@ -191,10 +191,10 @@ Status WorkerMeeting::fail_all(const Found& found) noexcept {
   report.of_all = true;
   if (me_ == 0) {
     WorkerNotice notice;
-    notice.completed = completed_;
+    notice.completed = completed_.load(std::memory_order_relaxed);
     notice.record = report;
     notice.write(own_report_);
-    reported_ = true;
+    reported_.store(true, std::memory_order_relaxed);
     each_peer([&](int w, Peer& peer) {
       transport_.send(w, key(kReports), own_report_, WorkerNotice::kBytes, peer.send_report);
     });

@@ -117,8 +117,8 @@ void WorkerMeeting::begin_run() noexcept {
   each_transfer([](int, Transfer& transfer) { transfer.finish(Transfer::End::kDone); });
   ++run_;
   number_ = 0;
-  completed_ = 0;
-  reported_ = false;
+  completed_.store(0, std::memory_order_relaxed);
+  reported_.store(false, std::memory_order_relaxed);
   // relaxed: members see them by what lets them into the run.
   counted_.store(0, std::memory_order_relaxed);
   awaited_ = 0;
@@ -136,8 +136,8 @@ void WorkerMeeting::begin_run() noexcept {
 
 void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept {
   WorkerNotice notice;
-  notice.completed = completed_;
-  notice.reported = reported_;
+  notice.completed = completed_.load(std::memory_order_relaxed);
+  notice.reported = reported_.load(std::memory_order_relaxed);
   if (!returned.ok()) notice.record = failure;
   notice.record.code = returned.code();
   notice.write(own_leave_);

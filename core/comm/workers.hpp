@@ -168,7 +168,7 @@ class WorkerMeeting final : public TransportListener {
   // Inside carry(): sends to each worker and receives from each; passages[me()] is not used.
   Status pass(std::span<const Passage> passages) noexcept;
   // Inside the last carry(): this worker owes the others nothing more.
-  void complete_collective() noexcept { completed_ = number_; }
+  void complete_collective() noexcept { completed_.store(number_, std::memory_order_relaxed); }
 
   void happened() noexcept override { group_.progress().advance(); }
 
@@ -271,10 +271,11 @@ class WorkerMeeting final : public TransportListener {
   const int me_;
   int num_members_ = 0;
   uint32_t run_ = 0;
-  uint64_t number_ = 0;     // the collective under way, from 1
-  uint64_t completed_ = 0;  // those whose messages have all been sent
-  uint32_t passes_ = 0;     // of the collective under way
-  bool reported_ = false;   // the leader has sent its report in this run
+  uint64_t number_ = 0;  // the collective under way, from 1
+  // relaxed: a run that is past its deadline is left while its carrier may still be inside.
+  std::atomic<uint64_t> completed_{0};  // those whose messages have all been sent
+  uint32_t passes_ = 0;                 // of the collective under way
+  std::atomic<bool> reported_{false};   // the leader has sent its report in this run
   bool complete_ = false;
   std::size_t staging_bytes_ = 0;
   int64_t start_ns_ = 0;

@@ -117,6 +117,7 @@ from .names import (
     synchronization_name,
     version,
 )
+from .network import Network
 from .partition import Partition, Shard, reshard_bytes
 from .partitioner import RowPlace, Rows, fixed_shards, max_size_shards, min_size_shards, part_of_row, rows_of_part
 from .replica import Block, Replica
@@ -184,6 +185,7 @@ __all__ = [
     "MAX_TAG_BYTES",
     "Metric",
     "MetricKind",
+    "Network",
     "NotFound",
     "Numerics",
     "Op",

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
+from ._interrupt import Watch
 from ._updates import UpdateFn, update_values
 from .communication import CommunicationOptions
 from .constants import StrategyKind
@@ -99,29 +101,37 @@ class Properties:
         self.num_replicas: int = native.num_replicas
         self.num_parameter_devices: int = native.num_parameter_devices
         self.num_workers: int = native.num_workers
-        """Processes."""
+        """1 but for MULTI_WORKER_MIRRORED."""
         self.in_multi_worker_mode = bool(native.in_multi_worker_mode)
-        """More than one process."""
+        """It is a task of a cluster, though there may be no other."""
         self.require_static_shapes = bool(native.require_static_shapes)
         """Batches and gathered values may not differ in size."""
         self.use_merge_call = bool(native.use_merge_call)
         """Replicas may call merge_call()."""
         self.between_graph = bool(native.between_graph)
-        """Variables are kept away from the replicas: central storage."""
+        """Variables are kept away from the replicas, or each worker has a program of its own."""
         self.should_init = bool(native.should_init)
-        """This process initializes variables."""
+        """This worker initializes variables."""
         self.should_checkpoint = bool(native.should_checkpoint)
-        """This process writes checkpoints."""
+        """This worker writes checkpoints: the chief."""
         self.should_save_summary = bool(native.should_save_summary)
-        """This process writes summaries."""
+        """This worker writes summaries: the chief."""
         self.global_batch_size = bool(native.global_batch_size)
         """A batch is for all replicas together, and is divided."""
+        self.worker: int = native.worker
+        """Which one this is: 0 .. num_workers - 1."""
+        self.num_local_replicas: int = native.num_local_replicas
+        """Of this worker."""
+        self.first_replica: int = native.first_replica
+        """The id of the first of these."""
 
 
 class Outside:
     """See Strategy. Values are whatever values.py takes and gives."""
 
     _handle: int
+    _local_replicas: range
+    _has_peers: bool
     _host_failures: Optional[_calls.Failures]
     _cluster_resolver: Optional[ClusterResolver]
 
@@ -132,7 +142,7 @@ class Outside:
 
     @property
     def num_replicas(self) -> int:
-        """How many replicas are in sync."""
+        """How many replicas are in sync: those of all workers."""
         return int(_cdist.dist_strategy_num_replicas(self._native("dist_strategy_num_replicas")))
 
     @property
@@ -140,8 +150,13 @@ class Outside:
         """How values and variables are placed."""
         return StrategyKind(_cdist.dist_strategy_kind(self._native("dist_strategy_kind")))
 
+    @property
+    def local_replicas(self) -> range:
+        """The ids of this worker's replicas."""
+        return self._local_replicas
+
     def device(self, replica_id: int) -> str:
-        """The name of a replica's device, in full."""
+        """The name of the device of one of this worker's replicas, in full."""
         return str(_cdist.dist_strategy_device(self._native("dist_strategy_device"), replica_id))
 
     def parameter_device(self, index: int) -> str:
@@ -150,8 +165,8 @@ class Outside:
 
     @property
     def devices(self) -> list[str]:
-        """The names of all replicas' devices."""
-        return [self.device(replica) for replica in range(self.num_replicas)]
+        """The names of the devices of this worker's replicas."""
+        return [self.device(replica) for replica in self.local_replicas]
 
     @property
     def parameter_devices(self) -> list[str]:
@@ -297,10 +312,20 @@ class Outside:
         return Variable._of(handle, given) if handle else None
 
     def _call(self, native: Callable[..., Any], *arguments: Any) -> Any:
-        """A call that may use the program's own functions: what they raise is raised."""
-        if self._host_failures is None:
-            return native(*arguments)
-        return _calls.call(self._host_failures, native, *arguments)
+        """A call that may use the program's own functions, whose exceptions it raises; or wait for other workers."""
+        with self._waiting():
+            if self._host_failures is None:
+                return native(*arguments)
+            return _calls.call(self._host_failures, native, *arguments)
+
+    def _waiting(self) -> AbstractContextManager[Any]:
+        """Around a call that may wait for other workers, which Ctrl-C then ends."""
+        if self._has_peers:
+            return Watch(self._cancel_quietly)
+        return nullcontext()
+
+    def _cancel_quietly(self) -> None:
+        raise NotImplementedError
 
     def _self(self) -> Strategy:
         from .strategy import Strategy

@@ -40,7 +40,9 @@ class Run:
         self.fn = fn
         self.token = _calls.keep(self)
         self.failures = _calls.Failures(of_devices=num_devices is not None)
-        self.results: list[Any] = [None] * (strategy.num_replicas if num_devices is None else num_devices)
+        ids = strategy.local_replicas if num_devices is None else range(num_devices)
+        self.first = ids.start
+        self.results: list[Any] = [None] * len(ids)
         self.seen = values.Seen()
         self.shared = values.Shared()
         self._lock = threading.Lock()
@@ -51,7 +53,7 @@ class Run:
     def on_replica(self, handle: int) -> int:
         replica = self._begin(handle)
         try:
-            self.results[replica.id] = self.fn(replica)
+            self.results[replica.id - self.first] = self.fn(replica)
             return 0
         except BaseException as error:
             return self.failures.add(error, replica.id)

@@ -23,6 +23,8 @@ _FUNCTIONS = {
     "dist_iterator_create": "iter(dataset)",
     "dist_replica_enter": "Strategy.enter",
     "dist_replica_leave": "Strategy.enter",
+    "dist_network_create": "Network",
+    "dist_network_destroy": "Network.close",
     "dist_partitions_fixed_shards": "fixed_shards",
     "dist_partitions_max_size": "max_size_shards",
     "dist_partitions_min_size": "min_size_shards",

@@ -49,7 +49,8 @@ def save(
     if metadata:
         options.set_metadata_keys(list(metadata), len(metadata))
         options.set_metadata_texts(list(metadata.values()), len(metadata))
-    _cdist.dist_checkpoint_save(handle, os.fspath(path), given, len(given), options)
+    with strategy._waiting():
+        _cdist.dist_checkpoint_save(handle, os.fspath(path), given, len(given), options)
 
 
 def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
@@ -59,7 +60,8 @@ def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool
     native = native_position(None) if position else None
     if native is not None:
         options.position = native
-    _cdist.dist_checkpoint_load(handle, os.fspath(path), given, len(given), options)
+    with strategy._waiting():
+        _cdist.dist_checkpoint_load(handle, os.fspath(path), given, len(given), options)
     return None if native is None else position_from(native)
 
 

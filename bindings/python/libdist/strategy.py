@@ -24,6 +24,7 @@ from .constants import Numerics, Placement, Status, StrategyKind, Threads
 from .cross_device import CrossDevice, HostFunctions
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
+from .network import Network
 from .replica import Replica
 from .topology import DeviceAssignment
 from .variables import Variable, create
@@ -73,6 +74,9 @@ class Strategy(Outside, Input, Inspection):
         async_bytes: int = 0,
         cluster_resolver: Optional[ClusterResolver] = None,
         numerics: int = Numerics.ORDERED,
+        network: Optional[Network] = None,
+        replicas_of_workers: Optional[Sequence[int]] = None,
+        staging_bytes: int = 0,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
@@ -80,9 +84,14 @@ class Strategy(Outside, Input, Inspection):
         collective; None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who
         reduces values from outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's
         threads; 0: the system's default. async_bytes: the most that asynchronous collectives may take that are under
-        way; 0: libdist's choice. cluster_resolver: what describes the cluster; the strategy stays of one process.
-        numerics: what the bits of sums depend on where a call does not say, and those of sums from outside: reduce() and
-        the like, and variables.
+        way; 0: libdist's choice. cluster_resolver: what describes the cluster; the strategy stays of one process, unless
+        it is of MULTI_WORKER_MIRRORED. numerics: what the bits of sums depend on where a call does not say, and those of
+        sums from outside: reduce() and the like, and variables.
+
+        Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is
+        TF_CONFIG. network: how the other workers are reached; None: nothing leads to them. replicas_of_workers: how many
+        each has; None: all as many as this one. staging_bytes: most of tensors that are on their way at a time, with the
+        same bits; 0: 64 MiB.
 
         Of StrategyKind.MESH: device_assignment says how many replicas and logical devices there are. axes: in which
         directions a replica's devices lie, and how many, the last running fastest: {"rows": 2, "columns": 4}.
@@ -116,10 +125,19 @@ class Strategy(Outside, Input, Inspection):
         options.use_spmd_partitioning = int(use_spmd_partitioning)
         if stack_size_bytes:
             options.stack_size_bytes = stack_size_bytes
+        if staging_bytes:
+            options.staging_bytes = staging_bytes
         if async_bytes:
             options.async_bytes = async_bytes
         if cluster_resolver is not None:
             options.cluster_resolver = cluster_resolver._handle
+        if not isinstance(network, (Network, type(None))):
+            raise TypeError(f"network is a libdist.Network, not {type(network).__name__}")
+        joined = network._hold("Strategy") if network is not None else None
+        if joined is not None:
+            options.network = joined.handle
+        if replicas_of_workers is not None:
+            options.set_replicas_of_workers(list(replicas_of_workers), len(replicas_of_workers))
         self._device_assignment = device_assignment
         self._cluster_resolver = cluster_resolver
         self._kept = (cross_device, functions)
@@ -133,11 +151,19 @@ class Strategy(Outside, Input, Inspection):
         except BaseException:
             self._release_tokens()
             raise
+        del joined  # held until here, whoever closes the network meanwhile
+        self._local_replicas = range(self.num_replicas)
+        if kind == StrategyKind.MULTI_WORKER_MIRRORED:
+            place = self.query()
+            self._local_replicas = range(place.first_replica, place.first_replica + place.num_local_replicas)
+            self._has_peers = place.num_workers > 1
         _strategies[self._handle] = self
 
     def _prepare(self, handle: int) -> None:
         self._handle = handle
         self._owned = False
+        self._local_replicas = range(1)  # a default strategy's
+        self._has_peers = False  # other workers
         self._cluster_resolver: Optional[ClusterResolver] = None
         self._alive: Optional[weakref.ref[Any]] = None
         self._host_failures: Optional[_calls.Failures] = None
@@ -231,7 +257,7 @@ class Strategy(Outside, Input, Inspection):
     def run(
         self, fn: Callable[[Replica], Any], *, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
     ) -> list[Any]:
-        """Calls `fn(replica)` once on every replica, at the same time: what each returned, in the order of ids.
+        """Calls `fn(replica)` once on every replica of this worker, at the same time: what each returned, by its id.
 
         If a replica raises, its peers' collectives end at once, and run() raises that very exception. Runs of several
         threads take turns, first come, first served. timeout: seconds, of waiting for earlier runs and of the run.

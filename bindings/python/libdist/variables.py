@@ -128,20 +128,30 @@ class Variable:
 
     # ---- its value -----------------------------------------------------------------------------------------
 
-    def component(self, replica_id: int = 0) -> Any:
-        """A view of what a replica has of it, to be written by that replica alone, or outside runs."""
-        return _tensors.view(_cdist.dist_variable_component(self._native(), replica_id), self._as_value(), True)
+    def component(self, replica_id: Optional[int] = None) -> Any:
+        """A view of what a replica has of it, to be written by that replica alone, or outside runs.
+
+        None: this worker's first replica.
+        """
+        replica = self._strategy.local_replicas.start if replica_id is None else replica_id
+        return _tensors.view(_cdist.dist_variable_component(self._native(), replica), self._as_value(), True)
+
+    def _copy(self, copy: int) -> Any:
+        """component(), by a copy's number among this worker's."""
+        return self.component(self._strategy.local_replicas.start + copy)
 
     def read(self) -> Any:
         """The value as the cross-replica context sees it, as a new array."""
         strategy = self._strategy._native("dist_variable_read")
-        return values.owned(_cdist.dist_variable_read(strategy, self._native()))
+        with self._strategy._waiting():
+            return values.owned(_cdist.dist_variable_read(strategy, self._native()))
 
     def assign(self, value: Any, how: int = Assign.SET) -> None:
         """Assigns to every copy: a tensor to all, a per-replica value to each its own."""
         strategy = self._strategy._native("dist_variable_assign")
         given = values.make(strategy, value)
-        _cdist.dist_variable_assign(strategy, self._native(), int(how), given._handle)
+        with self._strategy._waiting():
+            _cdist.dist_variable_assign(strategy, self._native(), int(how), given._handle)
 
     def assign_add(self, value: Any) -> None:
         """assign() with Assign.ADD."""
@@ -155,7 +165,8 @@ class Variable:
         """Changes rows of every copy: `how` is a Scatter, slices are Value.indexed_slices(), or per-replica ones."""
         strategy = self._strategy._native("dist_variable_scatter")
         given = values.make(strategy, slices)
-        _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
+        with self._strategy._waiting():
+            _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
 
     def update(self, fn: Callable[..., None], args: Any = None) -> None:
         """Calls fn(copy, *args) on every copy, with that replica's components of args, some at the same time."""
@@ -236,7 +247,8 @@ def create(strategy: Strategy, initial: Any, options: dict[str, Any]) -> Variabl
     tensor = None if target or initial is None else [_tensors.give(initial)]
     try:
         failures = target.failures if target else _calls.Failures()
-        made = _calls.call(failures, _cdist.dist_variable_create, handle, tensor, native)
+        with strategy._waiting():
+            made = _calls.call(failures, _cdist.dist_variable_create, handle, tensor, native)
     finally:
         _calls.release(token)
     return Variable(strategy, made, "collector")

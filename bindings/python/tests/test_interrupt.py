@@ -57,6 +57,45 @@ class Interrupt(unittest.TestCase):
             """
             self.check(body, "peer: cancelled", "KeyboardInterrupt", "[0, 1]")
 
+    def test_ctrl_c_ends_a_wait_for_another_worker(self):
+        body = """
+        from libdist import ClusterResolver, ClusterResolverOptions, ClusterSpec, Network, StrategyKind
+        spec = ClusterSpec({"worker": ["a:1", "b:1"]})
+        resolver = ClusterResolver.simple(spec, ClusterResolverOptions(task_type="worker", task_id=1))
+        options = dict(kind=StrategyKind.MULTI_WORKER_MIRRORED, cluster_resolver=resolver, timeout=-1)
+        strategy = Strategy(1, network=Network(2), **options)
+        row = strategy.values_from_function(lambda context: np.ones(1))
+
+        done = threading.Event()
+
+        def waits():  # the main thread, in a call of libdist's
+            watcher = libdist._interrupt._watcher
+            return watcher is not None and watcher.cancel is not None
+
+        def press():  # once a call; again where it came before the call had begun to wait, which does not hear it
+            while not done.wait(0.001):
+                if waits():
+                    interrupt()
+                    for _ in range(1000):
+                        if not waits() or done.wait(0.001):
+                            break
+
+        keys = threading.Thread(target=press)
+        keys.start()
+        for call in (
+            lambda: strategy.variable(np.ones(1)),
+            lambda: strategy.gather(row),
+            lambda: strategy.reduce(ReduceOp.SUM, row),
+        ):
+            try:
+                call()
+            except KeyboardInterrupt:
+                print("KeyboardInterrupt")
+        done.set()
+        keys.join()
+        """
+        self.check(body, *["KeyboardInterrupt"] * 3)
+
     def test_ctrl_c_ends_a_run_on_logical_devices(self):
         body = """
         devices = [[(0, 0, 0, d) for d in range(4)]]

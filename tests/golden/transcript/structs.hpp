@@ -60,7 +60,8 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   fn("use_spmd_partitioning", all.use_spmd_partitioning);
   fn("numerics", all.numerics);
   Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
-                   all.clock != nullptr || all.communication != nullptr || all.functions != nullptr};
+                   all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
+                   all.network != nullptr || all.replicas_of_workers != nullptr};
   fn("functions", rest);
 }
 
@@ -80,6 +81,9 @@ void walk(dist_strategy_properties& all, const Fn& fn) {
   fn("should_checkpoint", all.should_checkpoint);
   fn("should_save_summary", all.should_save_summary);
   fn("global_batch_size", all.global_batch_size);
+  fn("worker", all.worker);
+  fn("num_local_replicas", all.num_local_replicas);
+  fn("first_replica", all.first_replica);
 }
 
 template <>
@@ -181,6 +185,7 @@ void walk(dist_dataset_options& all, const Fn& fn) {
   fn("fetch_to_device", all.fetch_to_device);
   fn("place_dataset_on_device", all.place_dataset_on_device);
   fn("batch_sizes", all.batch_sizes, &all.num_batch_sizes);
+  fn("as_one_process", all.as_one_process);
 }
 
 template <>

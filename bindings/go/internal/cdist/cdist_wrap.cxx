@@ -587,6 +587,7 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
   std::vector<int32_t> edges;
+  std::vector<int32_t> workers;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
   Tensors tensors;
@@ -863,6 +864,11 @@ SWIGINTERN void dist_strategy_options_set_axes(dist_strategy_options *self,char 
     self->axes = axes.data();
     self->num_axes = n;
   }
+SWIGINTERN void dist_strategy_options_set_replicas_of_workers(dist_strategy_options *self,int32_t const *replicas,size_t n){
+    dist_swig::kept(self)->workers.assign(replicas, replicas + n);
+    self->replicas_of_workers = dist_swig::kept(self)->workers.data();
+    self->num_workers = n;
+  }
 SWIGINTERN void dist_strategy_options_set_functions(dist_strategy_options *self,int64_t token,int32_t shared_copy,int32_t has_reduce,int32_t has_broadcast,int32_t has_gather){
     dist_strategy_functions &table = dist_swig::kept(self)->strategy_functions;
     dist_strategy_functions_init(&table, sizeof table);
@@ -879,6 +885,13 @@ SWIGINTERN dist_strategy_properties *new_dist_strategy_properties(){
     *record = empty;
     return record;
   }
+SWIGINTERN void dist_network_options_count_memory(dist_network_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN dist_network_options *new_dist_network_options(){
+    dist_swig::Kept<dist_network_options> *options = new dist_swig::Kept<dist_network_options>();
+    dist_network_options_init(options, sizeof(dist_network_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_network_options(dist_network_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_run_options *new_dist_run_options(){
     dist_swig::Kept<dist_run_options> *options = new dist_swig::Kept<dist_run_options>();
     dist_run_options_init(options, sizeof(dist_run_options));
@@ -1293,14 +1306,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_21ce5e047d7df6a9(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_b0ed7a8ee82ad7a8(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_21ce5e047d7df6a9(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_b0ed7a8ee82ad7a8(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_21ce5e047d7df6a9(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_b0ed7a8ee82ad7a8(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1309,12 +1322,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_21ce5e047d7df6a9(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_b0ed7a8ee82ad7a8(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1327,12 +1340,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_21ce5e047d7df6a9(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_b0ed7a8ee82ad7a8(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1343,12 +1356,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_21ce5e047d7df6a9(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_b0ed7a8ee82ad7a8(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1359,12 +1372,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_21ce5e047d7df6a9(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1383,12 +1396,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_21ce5e047d7df6a9(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_b0ed7a8ee82ad7a8(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1397,12 +1410,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_21ce5e047d7df6a9(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_b0ed7a8ee82ad7a8(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1417,12 +1430,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_21ce5e047d7df6a9(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1435,12 +1448,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_21ce5e047d7df6a9(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b0ed7a8ee82ad7a8(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1451,12 +1464,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_21ce5e047d7df6a9(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1467,24 +1480,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_21ce5e047d7df6a9(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_b0ed7a8ee82ad7a8(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_21ce5e047d7df6a9(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_b0ed7a8ee82ad7a8(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_21ce5e047d7df6a9(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_b0ed7a8ee82ad7a8(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1493,10 +1506,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_21ce5e047d7df6a9(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_b0ed7a8ee82ad7a8(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1509,10 +1522,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_21ce5e047d7df6a9(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_b0ed7a8ee82ad7a8(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1533,10 +1546,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_21ce5e047d7df6a9(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1551,12 +1564,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_21ce5e047d7df6a9(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b0ed7a8ee82ad7a8(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1569,12 +1582,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_21ce5e047d7df6a9(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_b0ed7a8ee82ad7a8(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1589,12 +1602,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_21ce5e047d7df6a9(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1605,15 +1618,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_21ce5e047d7df6a9(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_b0ed7a8ee82ad7a8(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_21ce5e047d7df6a9(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_b0ed7a8ee82ad7a8(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1621,14 +1634,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_21ce5e047d7df6a9(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_21ce5e047d7df6a9(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_21ce5e047d7df6a9(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1649,7 +1662,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_21ce5e047d7df6a9(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1658,7 +1671,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_21ce5e047d7df6a9(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_b0ed7a8ee82ad7a8(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1668,7 +1681,7 @@ void _wrap_Swig_free_cdist_21ce5e047d7df6a9(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1681,7 +1694,7 @@ void *_wrap_Swig_malloc_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_OK_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1693,7 +1706,7 @@ intgo _wrap_DIST_OK_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CANCELLED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1705,7 +1718,7 @@ intgo _wrap_DIST_CANCELLED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_UNKNOWN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1717,7 +1730,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1729,7 +1742,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1741,7 +1754,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_NOT_FOUND_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1753,7 +1766,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1765,7 +1778,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1777,7 +1790,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1789,7 +1802,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1801,7 +1814,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ABORTED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1813,7 +1826,7 @@ intgo _wrap_DIST_ABORTED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1825,7 +1838,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1837,7 +1850,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_INTERNAL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1849,7 +1862,7 @@ intgo _wrap_DIST_INTERNAL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1861,7 +1874,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DATA_LOSS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1873,7 +1886,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_F16_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1885,7 +1898,7 @@ intgo _wrap_DIST_F16_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_BF16_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1897,7 +1910,7 @@ intgo _wrap_DIST_BF16_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_F32_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1909,7 +1922,7 @@ intgo _wrap_DIST_F32_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_F64_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1921,7 +1934,7 @@ intgo _wrap_DIST_F64_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_I8_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1933,7 +1946,7 @@ intgo _wrap_DIST_I8_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_U8_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1945,7 +1958,7 @@ intgo _wrap_DIST_U8_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_I16_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1957,7 +1970,7 @@ intgo _wrap_DIST_I16_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_U16_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1969,7 +1982,7 @@ intgo _wrap_DIST_U16_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_I32_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1981,7 +1994,7 @@ intgo _wrap_DIST_I32_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_U32_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1993,7 +2006,7 @@ intgo _wrap_DIST_U32_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_I64_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2005,7 +2018,7 @@ intgo _wrap_DIST_I64_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_U64_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2017,7 +2030,7 @@ intgo _wrap_DIST_U64_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COMPLEX64_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2029,7 +2042,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_BOOL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2041,7 +2054,7 @@ intgo _wrap_DIST_BOOL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2053,7 +2066,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2065,7 +2078,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2077,7 +2090,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2089,7 +2102,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2101,7 +2114,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_REDUCE_USER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2113,7 +2126,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2125,7 +2138,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2137,7 +2150,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2149,7 +2162,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2161,7 +2174,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2173,7 +2186,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2185,7 +2198,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2197,7 +2210,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2209,7 +2222,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2221,7 +2234,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2233,7 +2246,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2245,7 +2258,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2257,7 +2270,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2269,7 +2282,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2281,7 +2294,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2293,7 +2306,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2305,7 +2318,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2317,7 +2330,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2329,7 +2342,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2341,7 +2354,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2353,7 +2366,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2365,7 +2378,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2377,7 +2390,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2389,7 +2402,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2401,7 +2414,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2413,7 +2426,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2425,7 +2438,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2437,7 +2450,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2449,7 +2462,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2461,7 +2474,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2473,7 +2486,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_THREADS_HOST_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2485,7 +2498,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2497,7 +2510,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2509,7 +2522,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2521,7 +2534,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2533,7 +2546,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2545,7 +2558,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_LIST_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2557,7 +2570,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_DICT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2569,7 +2582,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2581,7 +2594,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2593,7 +2606,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2605,7 +2618,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2617,7 +2630,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2629,7 +2642,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2641,7 +2654,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2653,7 +2666,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2665,7 +2678,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2677,7 +2690,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2689,7 +2702,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2701,7 +2714,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2713,7 +2726,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2725,7 +2738,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2737,7 +2750,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2749,7 +2762,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2761,7 +2774,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2773,7 +2786,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ASSIGN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2785,7 +2798,7 @@ intgo _wrap_DIST_ASSIGN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2797,7 +2810,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2809,7 +2822,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2821,7 +2834,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2833,7 +2846,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2845,7 +2858,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2857,7 +2870,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2869,7 +2882,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_OFF_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2881,7 +2894,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2893,7 +2906,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_FILE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2905,7 +2918,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_DATA_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2917,7 +2930,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SHARD_HINT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2929,7 +2942,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2941,7 +2954,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2953,7 +2966,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2965,7 +2978,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2977,7 +2990,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2989,7 +3002,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_NDIM_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3001,7 +3014,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3013,7 +3026,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3025,7 +3038,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_LOG_ERROR_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3037,7 +3050,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_LOG_WARNING_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3049,7 +3062,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_LOG_INFO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3061,7 +3074,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3073,7 +3086,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3085,7 +3098,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3097,7 +3110,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3109,7 +3122,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3121,7 +3134,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3133,7 +3146,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3145,7 +3158,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3157,7 +3170,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3169,7 +3182,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3181,7 +3194,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3193,7 +3206,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3205,7 +3218,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3217,7 +3230,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_METRIC_SUM_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3229,7 +3242,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3241,7 +3254,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3253,7 +3266,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_APPLY_SGD_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3265,7 +3278,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3277,7 +3290,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3289,7 +3302,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3301,7 +3314,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3313,7 +3326,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3325,7 +3338,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3337,7 +3350,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3349,7 +3362,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3361,7 +3374,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_EDGE_NONE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3373,7 +3386,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_TASK_UNSET_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3385,7 +3398,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3397,7 +3410,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3409,7 +3422,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3421,7 +3434,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3433,7 +3446,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3445,7 +3458,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3457,7 +3470,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3469,7 +3482,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-long long _wrap_memory_counter_cdist_21ce5e047d7df6a9() {
+long long _wrap_memory_counter_cdist_b0ed7a8ee82ad7a8() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3480,7 +3493,7 @@ long long _wrap_memory_counter_cdist_21ce5e047d7df6a9() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3493,7 +3506,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_21ce5e047d7df6a9(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3503,7 +3516,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3513,7 +3526,7 @@ void _wrap_delete_Callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3530,7 +3543,7 @@ intgo _wrap_Callbacks_replica_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3551,7 +3564,7 @@ long long _wrap_Callbacks_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3570,7 +3583,7 @@ long long _wrap_Callbacks_merge_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3589,7 +3602,7 @@ intgo _wrap_Callbacks_update_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3619,7 +3632,7 @@ long long _wrap_Callbacks_update_values_cdist_21ce5e047d7df6a9(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3636,7 +3649,7 @@ long long _wrap_Callbacks_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3662,7 +3675,7 @@ long long _wrap_Callbacks_file_source_cdist_21ce5e047d7df6a9(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3683,7 +3696,7 @@ long long _wrap_Callbacks_dataset_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3702,7 +3715,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3721,7 +3734,7 @@ long long _wrap_Callbacks_value_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3736,7 +3749,7 @@ long long _wrap_Callbacks_initial_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3752,7 +3765,7 @@ void _wrap_Callbacks_loop_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3772,7 +3785,7 @@ void _wrap_Callbacks_reduce_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3800,7 +3813,7 @@ void _wrap_Callbacks_apply_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3823,7 +3836,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3844,7 +3857,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_21ce5e047d7df6a9(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3867,7 +3880,7 @@ intgo _wrap_Callbacks_gather_components_cdist_21ce5e047d7df6a9(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3888,7 +3901,7 @@ void _wrap_Callbacks_log_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3900,7 +3913,7 @@ void _wrap_Callbacks_release_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3910,7 +3923,7 @@ void _wrap_set_callbacks_cdist_21ce5e047d7df6a9(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -3940,7 +3953,7 @@ void _wrap_ClusterJobs_add_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -3953,7 +3966,7 @@ long long _wrap_ClusterJobs_size_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -3966,7 +3979,7 @@ long long _wrap_ClusterJobs_get_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_21ce5e047d7df6a9() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_b0ed7a8ee82ad7a8() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -3977,7 +3990,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -3987,7 +4000,7 @@ void _wrap_delete_ClusterJobs_cdist_21ce5e047d7df6a9(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4000,7 +4013,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_21ce5e047d7df6a9(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4013,7 +4026,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_21ce5e047d7df6a9(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4030,7 +4043,7 @@ void _wrap_ResolverAnswer_set_text_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4042,7 +4055,7 @@ void _wrap_ResolverAnswer_set_number_cdist_21ce5e047d7df6a9(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4054,7 +4067,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_21ce5e047d7df6a9(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_SPEC_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4066,7 +4079,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4078,7 +4091,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4090,7 +4103,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4102,7 +4115,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4114,7 +4127,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4126,7 +4139,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4138,7 +4151,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_21ce5e047d7df6a9() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4151,7 +4164,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4161,7 +4174,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4171,7 +4184,7 @@ void _wrap_delete_ResolverCallbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4206,7 +4219,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_21ce5e047d7df6a9(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4216,7 +4229,7 @@ void _wrap_set_resolver_callbacks_cdist_21ce5e047d7df6a9(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4243,7 +4256,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4272,7 +4285,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_21ce5e047d7df6a9(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4305,7 +4318,7 @@ _gostring_ _wrap_partitions_min_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4338,7 +4351,7 @@ _gostring_ _wrap_partitions_max_size_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4368,7 +4381,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_21ce5e047d7df6a9(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4395,7 +4408,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4422,7 +4435,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_21ce5e047d7df6a9(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4432,7 +4445,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4445,7 +4458,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4460,7 +4473,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4490,7 +4503,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4524,7 +4537,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4563,7 +4576,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_21ce5e047d7df6a9(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4578,7 +4591,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4591,7 +4604,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4621,7 +4634,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4653,7 +4666,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4688,7 +4701,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4714,7 +4727,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4744,7 +4757,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4776,7 +4789,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4808,7 +4821,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_21ce5e047d7df6a9(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4840,7 +4853,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4872,7 +4885,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4884,7 +4897,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_21ce5e047d7df6a9(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4897,7 +4910,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_21ce5e047d7df6a9
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4909,7 +4922,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4922,7 +4935,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4934,7 +4947,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_21ce5e047d7d
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4947,7 +4960,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_21ce5e047d7
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4966,7 +4979,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_21ce5e047d7df6a9(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4979,7 +4992,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_21ce5e047d7
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4998,7 +5011,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_21ce5e047d7df
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5011,7 +5024,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_21ce5e0
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5030,7 +5043,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_21ce5e047d7df6a9(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5043,7 +5056,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_21ce5e047d7df
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_21ce5e047d7df6a9() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5054,7 +5067,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_21c
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5064,7 +5077,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_21ce5e047d7df6a9(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5081,7 +5094,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5098,7 +5111,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_21ce5e047d7df6a9(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5123,7 +5136,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_21ce5e047d7df6a9(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_21ce5e047d7df6a9(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5146,7 +5159,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_21ce5e047d7df6a9(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5158,7 +5171,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5171,7 +5184,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5183,7 +5196,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_21ce5e047d7df6a9(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5196,7 +5209,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_21ce5e047d7df6a9(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5208,7 +5221,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_21ce5e047d7df6a9(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5221,7 +5234,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_21ce5e047d7df6a9(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5240,7 +5253,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_21ce5e047d7df6a9(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5253,7 +5266,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_21ce5e047d7df6a9(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5272,7 +5285,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_21ce5e047d7df6a9(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5285,7 +5298,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5297,7 +5310,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5310,7 +5323,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5322,7 +5335,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_21ce5e047d7df6a9(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5335,7 +5348,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_21ce5e047d7df6a9(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5347,7 +5360,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_21ce5e047d7df6a9(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5360,7 +5373,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_21ce5e047d7df6a9(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5372,7 +5385,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_21ce5e047d7df6a9(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5385,7 +5398,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_21ce5e047d7df6a9(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_21ce5e047d7df6a9() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b0ed7a8ee82ad7a8() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5396,7 +5409,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5406,7 +5419,7 @@ void _wrap_delete_dist_slurm_options_cdist_21ce5e047d7df6a9(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5418,7 +5431,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_21ce5e047d7df6a9(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_21ce5e047d7df6a9(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5443,7 +5456,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5475,7 +5488,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_21ce5e047d7df6a9(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5487,7 +5500,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_21ce5e047d7df6a9(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5500,7 +5513,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_21ce5e047d7df6a9(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5512,7 +5525,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_21ce5e047d7df6a9(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5525,7 +5538,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_21ce5e047d7df6a9(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5537,7 +5550,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5550,7 +5563,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5562,7 +5575,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_21ce5e047d7df6a9(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5575,7 +5588,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5587,7 +5600,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_21ce5e047d7df6a9(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5600,7 +5613,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_21ce5e047d7df6a9(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5619,7 +5632,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_21ce5e047d7df6a9(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5632,7 +5645,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5651,7 +5664,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_21ce5e047d7df6a9(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5664,7 +5677,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5683,7 +5696,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_21ce5e047d7df6a9(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5696,7 +5709,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_21ce5e047d7df6a9(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5715,7 +5728,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_21ce5e047d7df6a9(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5728,7 +5741,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_21ce5e047d7df6a9() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -5739,7 +5752,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -5749,7 +5762,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_21ce5e047d7df6a9(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_21ce5e047d7df6a9(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5774,7 +5787,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_21ce5e047d7df6a9(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5801,7 +5814,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_21ce5e047d7df6a9(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -5811,7 +5824,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -5834,7 +5847,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5862,7 +5875,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_21ce5e047d7df6a9(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_21ce5e047d7df6a9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -5885,7 +5898,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5913,7 +5926,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_21ce5e047d7df6a9(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5941,7 +5954,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_21ce5e047d7df6a9(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5983,7 +5996,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6015,7 +6028,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_21ce5e047d7df6a9(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6041,7 +6054,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6053,7 +6066,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6065,7 +6078,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6077,7 +6090,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_21ce5e047d7df6a9() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6106,7 +6119,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6135,7 +6148,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_21ce5e047d7df6a9() {
+intgo _wrap_dist_version_cdist_b0ed7a8ee82ad7a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6146,7 +6159,7 @@ intgo _wrap_dist_version_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6164,7 +6177,7 @@ intgo _wrap_dist_has_feature_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6177,7 +6190,7 @@ _gostring_ _wrap_dist_status_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6205,7 +6218,7 @@ _gostring_ _wrap_dist_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6217,7 +6230,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6229,7 +6242,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6241,7 +6254,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6253,7 +6266,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6265,7 +6278,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6277,7 +6290,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6289,7 +6302,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6301,7 +6314,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6313,7 +6326,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6325,7 +6338,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_21ce5e047d7df6a9() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b0ed7a8ee82ad7a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6337,7 +6350,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_21ce5e047d7df6a9() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6352,7 +6365,7 @@ _gostring_ _wrap_dist_enum_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6382,7 +6395,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6394,7 +6407,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_21ce5e047d7df6a9(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6407,7 +6420,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_21ce5e047d7df6a9(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6419,7 +6432,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_21ce5e047d7df6a9(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6432,7 +6445,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_21ce5e047d7df6a9(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6444,7 +6457,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_21ce5e047d7df6a9(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6457,7 +6470,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_21ce5e047d7df6a9(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6469,7 +6482,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_21ce5e047d7df6a9(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6482,7 +6495,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_21ce5e047d7df6a9(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6494,7 +6507,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6507,7 +6520,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6526,7 +6539,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6539,7 +6552,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_21ce5e047d7df6
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6551,7 +6564,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_21ce5e047d7df6a9(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6564,7 +6577,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6576,7 +6589,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_21ce5e047d7df6a9(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6589,7 +6602,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6601,7 +6614,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_21ce5e047d7df6a9(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6614,7 +6627,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_21ce5e047d7df6
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6626,7 +6639,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_21ce5e047d7df6a
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6639,7 +6652,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_21ce5e047d7df6
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6651,7 +6664,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6664,7 +6677,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6676,7 +6689,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_21ce5e047d7df6a9(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6689,7 +6702,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -6701,7 +6714,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -6714,82 +6727,32 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, dist_network *_swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = *(dist_network **)&_swig_go_1; 
+  arg2 = (dist_network *)dist_swig::pointer(_swig_go_1); 
   
   if (arg1) (arg1)->network = arg2;
   
 }
 
 
-dist_network *_wrap_dist_strategy_options_network_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
-  dist_network *_swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_network *) ((arg1)->network);
-  *(dist_network **)&_swig_go_result = (dist_network *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_replicas_of_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t *)_swig_go_1.array; 
-  
-  if (arg1) (arg1)->replicas_of_workers = (int32_t const *)arg2;
-  
-}
-
-
-_goslice_ _wrap_dist_strategy_options_replicas_of_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t *result = 0 ;
-  _goslice_ _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t *) ((arg1)->replicas_of_workers);
-  *(int32_t **)&_swig_go_result = (int32_t *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  size_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (size_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_workers = arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result =  ((arg1)->num_workers);
-  _swig_go_result = result; 
+  result = (dist_network *) ((arg1)->network);
+  _swig_go_result = dist_swig::number(result); 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6801,7 +6764,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_21ce5e047d7df6a9(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6814,32 +6777,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_21ce5e047d7df6a9(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_reserved3_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->reserved3 = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_reserved3_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->reserved3);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6851,7 +6789,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_21ce5e047d7df6a9(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6864,7 +6802,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_21ce5e047d7df6a9(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6874,7 +6812,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_21ce5e047d7df6a9(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_21ce5e047d7df6a9() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b0ed7a8ee82ad7a8() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -6885,7 +6823,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_21ce5e047d7df6a9() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6895,7 +6833,7 @@ void _wrap_delete_dist_strategy_options_cdist_21ce5e047d7df6a9(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6907,7 +6845,7 @@ void _wrap_dist_strategy_options_set_log_cdist_21ce5e047d7df6a9(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -6928,7 +6866,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_21ce5e047d7df6a9(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6951,7 +6889,21 @@ void _wrap_dist_strategy_options_set_axes_cdist_21ce5e047d7df6a9(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_strategy_options_set_replicas_of_workers(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6971,7 +6923,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_21ce5e047d7df6a9(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_21ce5e047d7df6a9(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -6994,7 +6946,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_21ce5e047d7df6a9(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7015,7 +6967,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7036,7 +6988,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7049,7 +7001,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7072,7 +7024,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7085,7 +7037,7 @@ intgo _wrap_dist_strategy_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7117,7 +7069,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7149,7 +7101,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7180,7 +7132,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_21ce5e047d7df6a9(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7192,7 +7144,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_21ce5e047d7df6a9(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7205,7 +7157,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_21ce5e047d7df6a9(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7217,7 +7169,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7230,7 +7182,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7242,7 +7194,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_21ce5e047d7d
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7255,7 +7207,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_21ce5e047d7
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7267,7 +7219,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7280,7 +7232,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7292,7 +7244,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_21ce5e047d7df
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7305,7 +7257,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_21ce5e047d7d
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7317,7 +7269,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_21ce5e047d7d
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7330,7 +7282,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_21ce5e047d7
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7342,7 +7294,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_21ce5e047d7df6a9(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7355,7 +7307,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_21ce5e047d7df6a9(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7367,7 +7319,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7380,7 +7332,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7392,7 +7344,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7405,7 +7357,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7417,7 +7369,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_21ce5e047d7df6a9
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7430,7 +7382,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7442,7 +7394,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_21ce5e047d7df6
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7455,7 +7407,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_21ce5e047d7df
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7467,7 +7419,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_21ce5e047d7df6a9
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7480,7 +7432,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7492,7 +7444,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_21ce5e047d7df6a9(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7505,7 +7457,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_21ce5e047d7df6a9(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7517,7 +7469,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_21ce5e047d7df6a
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7530,7 +7482,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_21ce5e047d7df6
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7542,7 +7494,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7555,7 +7507,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_21ce5e047d7df6a9() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -7566,7 +7518,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_21ce5e047d7df
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_21ce5e047d7df6a9(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -7576,7 +7528,7 @@ void _wrap_delete_dist_strategy_properties_cdist_21ce5e047d7df6a9(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -7599,7 +7551,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -7622,7 +7574,98 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_21ce5e047d7df6a9(long long
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0, long long _swig_go_1) {
+  dist_network_options *arg1 = (dist_network_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_network_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->credit_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_network_options_credit_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+  dist_network_options *arg1 = (dist_network_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_network_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->credit_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_network_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+  dist_network_options *arg1 = (dist_network_options *) 0 ;
+  
+  arg1 = *(dist_network_options **)&_swig_go_0; 
+  
+  dist_network_options_count_memory(arg1);
+  
+}
+
+
+dist_network_options *_wrap_new_dist_network_options_cdist_b0ed7a8ee82ad7a8() {
+  dist_network_options *result = 0 ;
+  dist_network_options *_swig_go_result;
+  
+  
+  result = (dist_network_options *)new_dist_network_options();
+  *(dist_network_options **)&_swig_go_result = (dist_network_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_network_options_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+  dist_network_options *arg1 = (dist_network_options *) 0 ;
+  
+  arg1 = *(dist_network_options **)&_swig_go_0; 
+  
+  delete_dist_network_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_network_create_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+  int32_t arg1 ;
+  dist_network_options *arg2 = (dist_network_options *) 0 ;
+  dist_network **arg3 = (dist_network **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  arg2 = *(dist_network_options **)&_swig_go_1; 
+  arg3 = (dist_network **)_swig_go_2; 
+  
+  result = (dist_status)dist_network_create(arg1,(dist_network_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+  dist_network *arg1 = (dist_network *) 0 ;
+  
+  arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_network_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -7634,7 +7677,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7647,7 +7690,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -7659,7 +7702,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_21ce5e047d7df6a9
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7672,7 +7715,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -7684,7 +7727,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_21ce5e047d7df6a9
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7697,7 +7740,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -7709,7 +7752,7 @@ void _wrap_dist_run_options_cancel_set_cdist_21ce5e047d7df6a9(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -7722,7 +7765,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_21ce5e047d7df6a9(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_21ce5e047d7df6a9() {
+dist_run_options *_wrap_new_dist_run_options_cdist_b0ed7a8ee82ad7a8() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -7733,7 +7776,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_21ce5e047d7df6a9(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -7743,7 +7786,7 @@ void _wrap_delete_dist_run_options_cdist_21ce5e047d7df6a9(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7771,7 +7814,7 @@ _gostring_ _wrap_dist_run_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7805,7 +7848,7 @@ _gostring_ _wrap_dist_run_values_cdist_21ce5e047d7df6a9(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7818,7 +7861,7 @@ intgo _wrap_dist_replica_id_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7831,7 +7874,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -7844,7 +7887,7 @@ long long _wrap_dist_replica_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7876,7 +7919,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7908,7 +7951,7 @@ _gostring_ _wrap_dist_merge_call_cdist_21ce5e047d7df6a9(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -7933,7 +7976,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -7956,7 +7999,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7977,7 +8020,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7998,7 +8041,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_21ce5e047d7df6a9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_b0ed7a8ee82ad7a8(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8021,7 +8064,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_21ce5e047d7df6a9(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8049,7 +8092,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8062,7 +8105,7 @@ intgo _wrap_dist_cancel_signalled_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8072,7 +8115,7 @@ void _wrap_dist_cancel_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8084,7 +8127,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_21ce5e047d7df6a9(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8097,7 +8140,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_21ce5e047d7df6a9(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8116,7 +8159,7 @@ void _wrap_dist_collective_options_tag_set_cdist_21ce5e047d7df6a9(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8129,7 +8172,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_21ce5e047d7df6a9(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8141,7 +8184,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8154,7 +8197,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8166,7 +8209,7 @@ void _wrap_dist_collective_options_group_set_cdist_21ce5e047d7df6a9(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8179,7 +8222,7 @@ long long _wrap_dist_collective_options_group_get_cdist_21ce5e047d7df6a9(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8191,7 +8234,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8204,7 +8247,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_21ce5e047d7df6a9
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8216,7 +8259,7 @@ void _wrap_dist_collective_options_axis_set_cdist_21ce5e047d7df6a9(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8229,7 +8272,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_21ce5e047d7df6a9(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8241,7 +8284,7 @@ void _wrap_dist_collective_options_planned_set_cdist_21ce5e047d7df6a9(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8254,7 +8297,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_21ce5e047d7df6a9(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8266,7 +8309,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8279,7 +8322,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8291,7 +8334,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8304,7 +8347,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8316,7 +8359,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_21ce5e047d7df6a9(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8329,7 +8372,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_21ce5e047d7df6a9(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8341,7 +8384,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_21ce5e047d7df6
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8354,7 +8397,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_21ce5e047
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_21ce5e047d7df6a9() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_b0ed7a8ee82ad7a8() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -8365,7 +8408,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8375,7 +8418,7 @@ void _wrap_delete_dist_collective_options_cdist_21ce5e047d7df6a9(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -8389,7 +8432,7 @@ void _wrap_dist_collective_options_set_weights_cdist_21ce5e047d7df6a9(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8401,7 +8444,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_21ce5e047d7df6a9(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8415,7 +8458,7 @@ void _wrap_dist_collective_options_set_splits_cdist_21ce5e047d7df6a9(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8425,7 +8468,7 @@ void _wrap_dist_collective_options_begin_work_cdist_21ce5e047d7df6a9(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_21ce5e047d7df6a9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -8438,7 +8481,7 @@ long long _wrap_dist_collective_options_work_cdist_21ce5e047d7df6a9(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8475,7 +8518,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8514,7 +8557,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8551,7 +8594,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8586,7 +8629,7 @@ _gostring_ _wrap_dist_all_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8623,7 +8666,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8660,7 +8703,7 @@ _gostring_ _wrap_dist_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8697,7 +8740,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8732,7 +8775,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_21ce5e047d7df6a9(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8771,7 +8814,7 @@ _gostring_ _wrap_dist_scan_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8810,7 +8853,7 @@ _gostring_ _wrap_dist_permute_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -8833,7 +8876,7 @@ _gostring_ _wrap_dist_barrier_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8862,7 +8905,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -8889,7 +8932,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8916,7 +8959,7 @@ _gostring_ _wrap_dist_group_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8937,7 +8980,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8950,7 +8993,7 @@ intgo _wrap_dist_group_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -8965,7 +9008,7 @@ intgo _wrap_dist_group_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -8977,7 +9020,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_21ce5e047d7df6a9(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8990,7 +9033,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_21ce5e047d7df6a9
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9002,7 +9045,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_21ce5e047d7df6a9(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9015,7 +9058,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_21ce5e047d7d
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9027,7 +9070,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9040,7 +9083,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_21ce5e047d7df6a9
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9052,7 +9095,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9065,7 +9108,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_21ce5e047d7df6a9() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_b0ed7a8ee82ad7a8() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9076,7 +9119,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_21ce5e047
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9086,7 +9129,7 @@ void _wrap_delete_dist_communication_options_cdist_21ce5e047d7df6a9(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9111,7 +9154,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_21ce5e047d7df6a9(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9123,7 +9166,7 @@ void _wrap_dist_apply_options_kind_set_cdist_21ce5e047d7df6a9(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9136,7 +9179,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_21ce5e047d7df6a9(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9148,7 +9191,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_21ce5e047d7df6a9(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9161,7 +9204,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_21ce5e047d7df6a9(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9173,7 +9216,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_21ce5e047d7df6a9(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9186,7 +9229,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_21ce5e047d7df6a9(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9198,7 +9241,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_21ce5e047d7df6a9(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9211,7 +9254,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_21ce5e047d7df6a9(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_21ce5e047d7df6a9() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_b0ed7a8ee82ad7a8() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9222,7 +9265,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9232,7 +9275,7 @@ void _wrap_delete_dist_apply_options_cdist_21ce5e047d7df6a9(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9248,7 +9291,7 @@ void _wrap_dist_apply_options_set_states_cdist_21ce5e047d7df6a9(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9260,7 +9303,7 @@ void _wrap_dist_apply_options_set_function_cdist_21ce5e047d7df6a9(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9270,7 +9313,7 @@ void _wrap_dist_apply_options_want_norm_cdist_21ce5e047d7df6a9(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_21ce5e047d7df6a9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9283,7 +9326,7 @@ double _wrap_dist_apply_options_norm_cdist_21ce5e047d7df6a9(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9322,7 +9365,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -9348,7 +9391,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_21ce5e047d7df6a9(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_21ce5e047d7df6a9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9371,7 +9414,7 @@ _gostring_ _wrap_dist_work_test_cdist_21ce5e047d7df6a9(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9394,7 +9437,7 @@ _gostring_ _wrap_dist_work_wait_cdist_21ce5e047d7df6a9(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -9421,7 +9464,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9442,7 +9485,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -9452,7 +9495,7 @@ void _wrap_dist_work_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9473,7 +9516,7 @@ _gostring_ _wrap_dist_work_start_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -9496,7 +9539,7 @@ _gostring_ _wrap_dist_work_ready_cdist_21ce5e047d7df6a9(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9524,7 +9567,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -9557,7 +9600,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9584,7 +9627,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9611,7 +9654,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9638,7 +9681,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9665,7 +9708,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9701,7 +9744,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9724,7 +9767,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9747,7 +9790,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9775,7 +9818,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -9788,7 +9831,7 @@ long long _wrap_dist_value_retain_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -9798,7 +9841,7 @@ void _wrap_dist_value_release_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9811,7 +9854,7 @@ intgo _wrap_dist_value_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9824,7 +9867,7 @@ long long _wrap_dist_value_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -9839,7 +9882,7 @@ long long _wrap_dist_value_item_cdist_21ce5e047d7df6a9(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -9854,7 +9897,7 @@ _gostring_ _wrap_dist_value_key_cdist_21ce5e047d7df6a9(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9874,7 +9917,7 @@ long long _wrap_dist_value_get_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -9910,7 +9953,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9923,7 +9966,7 @@ long long _wrap_dist_value_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9953,7 +9996,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -9981,7 +10024,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10010,7 +10053,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10023,7 +10066,7 @@ _gostring_ _wrap_dist_value_text_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10036,7 +10079,7 @@ long long _wrap_dist_value_object_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10061,7 +10104,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -10084,7 +10127,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10096,7 +10139,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_21ce5e047d7df6a9(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10109,7 +10152,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_21ce5e047d7df6a9(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10128,7 +10171,7 @@ void _wrap_dist_variable_options_name_set_cdist_21ce5e047d7df6a9(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10141,7 +10184,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_21ce5e047d7df6a9(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10153,7 +10196,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10166,7 +10209,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10178,7 +10221,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_21ce5e047d7df6a9(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10191,7 +10234,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_21ce5e047d7df6a9(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10203,7 +10246,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_21ce5e047d7df6a9(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10216,7 +10259,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_21ce5e047d7df6a9(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_21ce5e047d7df6a9() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_b0ed7a8ee82ad7a8() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10227,7 +10270,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_21ce5e047d7df6a9() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10237,7 +10280,7 @@ void _wrap_delete_dist_variable_options_cdist_21ce5e047d7df6a9(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10249,7 +10292,7 @@ void _wrap_dist_variable_options_set_initial_cdist_21ce5e047d7df6a9(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10279,7 +10322,7 @@ _gostring_ _wrap_dist_variable_create_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10289,7 +10332,7 @@ void _wrap_dist_variable_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10302,7 +10345,7 @@ _gostring_ _wrap_dist_variable_name_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10315,7 +10358,7 @@ intgo _wrap_dist_variable_num_copies_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10353,7 +10396,7 @@ _gostring_ _wrap_dist_variable_component_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10378,7 +10421,7 @@ _gostring_ _wrap_dist_variable_read_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10405,7 +10448,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10430,7 +10473,7 @@ _gostring_ _wrap_dist_replica_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10462,7 +10505,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10499,7 +10542,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10512,7 +10555,7 @@ _gostring_ _wrap_dist_variable_class_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10525,7 +10568,7 @@ intgo _wrap_dist_variable_synchronization_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10538,7 +10581,7 @@ intgo _wrap_dist_variable_aggregation_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10551,7 +10594,7 @@ intgo _wrap_dist_variable_trainable_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -10566,7 +10609,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10600,7 +10643,7 @@ _gostring_ _wrap_dist_variable_device_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10625,7 +10668,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10652,7 +10695,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10681,7 +10724,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10710,7 +10753,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10741,7 +10784,7 @@ _gostring_ _wrap_dist_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10772,7 +10815,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10805,7 +10848,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -10832,7 +10875,7 @@ _gostring_ _wrap_dist_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -10862,7 +10905,7 @@ _gostring_ _wrap_dist_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -10874,7 +10917,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_21ce5e047d7df6a9(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10887,7 +10930,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_21ce5e047d7df6a9(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_21ce5e047d7df6a9() {
+dist_update_options *_wrap_new_dist_update_options_cdist_b0ed7a8ee82ad7a8() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -10898,7 +10941,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_21ce5e047d7df6a9(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -10908,7 +10951,7 @@ void _wrap_delete_dist_update_options_cdist_21ce5e047d7df6a9(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -10944,7 +10987,7 @@ _gostring_ _wrap_dist_replica_update_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10969,7 +11012,7 @@ _gostring_ _wrap_dist_local_results_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -10996,7 +11039,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11024,7 +11067,7 @@ _gostring_ _wrap_dist_destination_device_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11060,7 +11103,7 @@ _gostring_ _wrap_dist_update_values_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11094,7 +11137,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11107,7 +11150,7 @@ long long _wrap_dist_value_container_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11136,7 +11179,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11167,7 +11210,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11194,7 +11237,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11221,7 +11264,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_21ce5e047d7df6a9(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11244,7 +11287,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_21ce5e047d7df6a9(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11256,7 +11299,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_21ce5e047d7df6a9(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11269,7 +11312,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_21ce5e047d7df6a9(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11281,7 +11324,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_21ce5e047d7df6a9(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11294,7 +11337,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11313,7 +11356,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_21ce5e047d7df6a9
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11326,7 +11369,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_21ce5e047d
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -11338,7 +11381,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_21ce5e04
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11351,7 +11394,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_21c
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11361,7 +11404,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_21ce5e047d7df6a9(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_21ce5e047d7df6a9() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -11372,7 +11415,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_21ce5e047d7
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11382,7 +11425,7 @@ void _wrap_delete_dist_cross_device_options_cdist_21ce5e047d7df6a9(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -11394,7 +11437,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11410,7 +11453,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_21ce5e047d7df6a9(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_21ce5e047d7df6a9(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -11433,7 +11476,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_21ce5e047d7df6a9(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -11443,7 +11486,7 @@ void _wrap_dist_cross_device_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11456,7 +11499,7 @@ intgo _wrap_dist_cross_device_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11469,7 +11512,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11482,7 +11525,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11494,7 +11537,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_21ce5e047d7df6a9(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11507,7 +11550,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -11519,7 +11562,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11532,7 +11575,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11544,7 +11587,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_21ce5e047d7df6a9(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11557,7 +11600,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_21ce5e047d7df6a9(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11569,7 +11612,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_21ce5e047d7df6a9(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11582,7 +11625,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_21ce5e047d7df6a9(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -11594,7 +11637,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_21ce5e047d7df6a9(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -11607,7 +11650,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_21ce5e047d7df6a9(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11619,7 +11662,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_21ce5e047d7df6a9(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11632,7 +11675,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_21ce5e047d7df6a9(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11644,7 +11687,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_21ce5e047d7df6a9(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11657,7 +11700,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_21ce5e047d7df6a9(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11669,7 +11712,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_21ce5e047d7df6a9(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11682,7 +11725,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_21ce5e047d7df6a9(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11694,7 +11737,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_21ce5e047d7df6a9(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11707,7 +11750,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11719,7 +11762,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_21ce5e047d7df6a9(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11732,7 +11775,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_21ce5e047d7df6a9(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11744,7 +11787,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_21ce5e047d7df6a9(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11757,7 +11800,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_21ce5e047d7df6a9(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11769,7 +11812,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_21ce5e047d7df6a9(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11782,7 +11825,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_21ce5e047d7df6a9(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11794,7 +11837,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_21ce5e047d7df6a9(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11807,7 +11850,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_21ce5e047d7df6a9(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11819,7 +11862,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11832,7 +11875,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11844,7 +11887,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_21ce5e047d7df6
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11857,7 +11900,32 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_21ce5e047d7df
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9() {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->as_one_process = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->as_one_process);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b0ed7a8ee82ad7a8() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -11868,7 +11936,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -11878,7 +11946,7 @@ void _wrap_delete_dist_dataset_options_cdist_21ce5e047d7df6a9(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11892,7 +11960,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -11924,7 +11992,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11955,7 +12023,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_21ce5e047d7df6a9(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -11967,7 +12035,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_21ce5e047d7df6a9(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11980,7 +12048,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_21ce5e047d7df6a9(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -11992,7 +12060,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12005,7 +12073,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12017,7 +12085,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_21ce5e047d7df6a9(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12030,7 +12098,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_21ce5e047d7df6a9(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_21ce5e047d7df6a9() {
+dist_input_context *_wrap_new_dist_input_context_cdist_b0ed7a8ee82ad7a8() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -12041,7 +12109,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -12051,7 +12119,7 @@ void _wrap_delete_dist_input_context_cdist_21ce5e047d7df6a9(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a9(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12076,7 +12144,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_21ce5e047d7df6a
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12106,7 +12174,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_21ce5e047d7df6a9(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12116,7 +12184,7 @@ void _wrap_dist_dataset_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12139,7 +12207,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12151,7 +12219,7 @@ void _wrap_dist_position_pass_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12164,7 +12232,7 @@ long long _wrap_dist_position_pass_get_cdist_21ce5e047d7df6a9(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12176,7 +12244,7 @@ void _wrap_dist_position_elements_set_cdist_21ce5e047d7df6a9(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12189,7 +12257,7 @@ long long _wrap_dist_position_elements_get_cdist_21ce5e047d7df6a9(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12201,7 +12269,7 @@ void _wrap_dist_position_examples_set_cdist_21ce5e047d7df6a9(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12214,7 +12282,7 @@ long long _wrap_dist_position_examples_get_cdist_21ce5e047d7df6a9(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12226,7 +12294,7 @@ void _wrap_dist_position_batches_set_cdist_21ce5e047d7df6a9(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12239,7 +12307,7 @@ long long _wrap_dist_position_batches_get_cdist_21ce5e047d7df6a9(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_21ce5e047d7df6a9() {
+dist_position *_wrap_new_dist_position_cdist_b0ed7a8ee82ad7a8() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12250,7 +12318,7 @@ dist_position *_wrap_new_dist_position_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_position_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12260,7 +12328,7 @@ void _wrap_delete_dist_position_cdist_21ce5e047d7df6a9(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12283,7 +12351,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -12308,7 +12376,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12331,7 +12399,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -12341,7 +12409,7 @@ void _wrap_dist_iterator_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -12383,7 +12451,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12414,7 +12482,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12437,7 +12505,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -12467,7 +12535,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -12490,7 +12558,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12513,7 +12581,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12525,7 +12593,7 @@ void _wrap_dist_drift_num_copies_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12538,7 +12606,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12550,7 +12618,7 @@ void _wrap_dist_drift_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12563,7 +12631,7 @@ intgo _wrap_dist_drift_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12575,7 +12643,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_21ce5e047d7df6a9(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12588,7 +12656,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_21ce5e047d7df6a9(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -12600,7 +12668,7 @@ void _wrap_dist_drift_element_set_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12613,7 +12681,7 @@ long long _wrap_dist_drift_element_get_cdist_21ce5e047d7df6a9(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_21ce5e047d7df6a9() {
+dist_drift *_wrap_new_dist_drift_cdist_b0ed7a8ee82ad7a8() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -12624,7 +12692,7 @@ dist_drift *_wrap_new_dist_drift_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -12634,7 +12702,7 @@ void _wrap_delete_dist_drift_cdist_21ce5e047d7df6a9(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -12659,7 +12727,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_21ce5e047d7df6a9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -12691,7 +12759,7 @@ _gostring_ _wrap_dist_metric_create_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12729,7 +12797,7 @@ _gostring_ _wrap_dist_metric_update_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -12754,7 +12822,7 @@ _gostring_ _wrap_dist_metric_result_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -12777,7 +12845,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12790,7 +12858,7 @@ intgo _wrap_dist_metric_kind_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12803,7 +12871,7 @@ _gostring_ _wrap_dist_metric_name_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12816,7 +12884,7 @@ long long _wrap_dist_metric_variable_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -12826,7 +12894,7 @@ void _wrap_dist_metric_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12864,7 +12932,7 @@ _gostring_ _wrap_dist_average_loss_cdist_21ce5e047d7df6a9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12895,7 +12963,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12916,7 +12984,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12937,7 +13005,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12958,7 +13026,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_21ce5e047d7df6a9(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_21ce5e047d7df6a9() {
+long long _wrap_dist_get_strategy_cdist_b0ed7a8ee82ad7a8() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -12969,7 +13037,7 @@ long long _wrap_dist_get_strategy_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_21ce5e047d7df6a9() {
+intgo _wrap_dist_has_strategy_cdist_b0ed7a8ee82ad7a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -12980,7 +13048,7 @@ intgo _wrap_dist_has_strategy_cdist_21ce5e047d7df6a9() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_21ce5e047d7df6a9() {
+intgo _wrap_dist_in_cross_replica_context_cdist_b0ed7a8ee82ad7a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -12991,7 +13059,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_21ce5e047d7df6a9() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_21ce5e047d7df6a9() {
+long long _wrap_dist_get_replica_cdist_b0ed7a8ee82ad7a8() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -13002,7 +13070,7 @@ long long _wrap_dist_get_replica_cdist_21ce5e047d7df6a9() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13025,7 +13093,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13046,7 +13114,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -13058,7 +13126,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_21ce5e047d7df6a9(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -13071,7 +13139,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_21ce5e047d7df6a9
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_21ce5e047d7df6a9() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -13082,7 +13150,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13092,7 +13160,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_21ce5e047d7df6a9(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13113,7 +13181,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_21ce5e047d7df6a9(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13134,7 +13202,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_21ce5e047d7df6a9(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13155,7 +13223,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_21ce5e047d7df6a9(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13189,7 +13257,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13223,7 +13291,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13253,7 +13321,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13266,7 +13334,7 @@ long long _wrap_dist_checkpoint_size_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13281,7 +13349,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13324,7 +13392,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13354,7 +13422,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13367,7 +13435,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_21ce5e047d7df6a9(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13382,7 +13450,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13402,7 +13470,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -13412,7 +13480,7 @@ void _wrap_dist_checkpoint_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_21ce5e047d7df6a9() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_b0ed7a8ee82ad7a8() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -13423,7 +13491,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_21ce5e047d7df6a9() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_21ce5e047d7df6a9(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_b0ed7a8ee82ad7a8(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -13433,7 +13501,7 @@ void _wrap_delete_dist_topology_options_cdist_21ce5e047d7df6a9(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13466,7 +13534,7 @@ _gostring_ _wrap_dist_topology_create_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -13476,7 +13544,7 @@ void _wrap_dist_topology_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13509,7 +13577,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -13519,7 +13587,7 @@ void _wrap_dist_device_assignment_destroy_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_21ce5e047d7df6a9(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_b0ed7a8ee82ad7a8(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -13542,7 +13610,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_21ce5e047d7df6a9(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13555,7 +13623,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13568,7 +13636,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_21ce5e047d7df6a9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13581,7 +13649,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13594,7 +13662,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13619,7 +13687,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_21ce5e047d7df6a9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13644,7 +13712,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_21ce5e047d7df6a9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13669,7 +13737,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13704,7 +13772,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13739,7 +13807,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_21ce5e047d7df6a9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -13770,7 +13838,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -13793,7 +13861,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_21ce5e047d7df6a9(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -13806,7 +13874,7 @@ long long _wrap_dist_device_assignment_topology_cdist_21ce5e047d7df6a9(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13819,7 +13887,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_21ce5e047d7df6a9(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13832,7 +13900,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_21ce5e047d7df6a9(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13859,7 +13927,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13896,7 +13964,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_21ce5e047d7df6a9(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13933,7 +14001,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_21ce5e047d7df6a9(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13945,7 +14013,7 @@ void _wrap_dist_partition_kind_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13958,7 +14026,7 @@ intgo _wrap_dist_partition_kind_get_cdist_21ce5e047d7df6a9(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13970,7 +14038,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_21ce5e047d7df6a9(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13983,7 +14051,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_21ce5e047d7df6a9(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -13995,7 +14063,7 @@ void _wrap_dist_partition_logical_device_set_cdist_21ce5e047d7df6a9(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14008,7 +14076,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_21ce5e047d7df6a9(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14020,7 +14088,7 @@ void _wrap_dist_partition_uneven_set_cdist_21ce5e047d7df6a9(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14033,7 +14101,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_21ce5e047d7df6a9(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14045,7 +14113,7 @@ void _wrap_dist_partition_spmd_set_cdist_21ce5e047d7df6a9(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14058,7 +14126,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_21ce5e047d7df6a9(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_21ce5e047d7df6a9() {
+dist_partition *_wrap_new_dist_partition_cdist_b0ed7a8ee82ad7a8() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -14069,7 +14137,7 @@ dist_partition *_wrap_new_dist_partition_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -14079,7 +14147,7 @@ void _wrap_delete_dist_partition_cdist_21ce5e047d7df6a9(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14093,7 +14161,7 @@ void _wrap_dist_partition_set_shape_cdist_21ce5e047d7df6a9(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14107,7 +14175,7 @@ void _wrap_dist_partition_set_dimensions_cdist_21ce5e047d7df6a9(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14128,7 +14196,7 @@ _gostring_ _wrap_dist_partition_check_cdist_21ce5e047d7df6a9(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -14140,7 +14208,7 @@ void _wrap_dist_split_options_uneven_set_cdist_21ce5e047d7df6a9(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14153,7 +14221,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_21ce5e047d7df6a9(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_21ce5e047d7df6a9() {
+dist_split_options *_wrap_new_dist_split_options_cdist_b0ed7a8ee82ad7a8() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -14164,7 +14232,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_21ce5e047d7df6a9(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -14174,7 +14242,7 @@ void _wrap_delete_dist_split_options_cdist_21ce5e047d7df6a9(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -14201,7 +14269,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_21ce5e047d7df6a9(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14226,7 +14294,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_21ce5e047d7df6a9(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14239,7 +14307,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_21ce5e047d7df6a9(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -14252,7 +14320,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_21ce5e047d7df6a9(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -14275,7 +14343,7 @@ _gostring_ _wrap_dist_value_partition_cdist_21ce5e047d7df6a9(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -14287,7 +14355,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_21ce5e047d7df6a9(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14300,7 +14368,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_21ce5e047d7df6a9(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -14312,7 +14380,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_21ce5e047d7df6a9(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -14325,7 +14393,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_21ce5e047d7df6a9(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_21ce5e047d7df6a9() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_b0ed7a8ee82ad7a8() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -14336,7 +14404,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -14346,7 +14414,7 @@ void _wrap_delete_dist_devices_options_cdist_21ce5e047d7df6a9(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_21ce5e047d7df6a9(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -14358,7 +14426,7 @@ void _wrap_dist_devices_options_add_result_cdist_21ce5e047d7df6a9(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14392,7 +14460,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14405,7 +14473,7 @@ intgo _wrap_dist_device_replica_cdist_21ce5e047d7df6a9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14437,7 +14505,7 @@ _gostring_ _wrap_dist_device_axis_cdist_21ce5e047d7df6a9(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -14467,7 +14535,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_21ce5e047d7df6a9(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -14479,7 +14547,7 @@ void _wrap_dist_halo_ndim_set_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14492,7 +14560,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_21ce5e047d7df6a9() {
+dist_halo *_wrap_new_dist_halo_cdist_b0ed7a8ee82ad7a8() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -14503,7 +14571,7 @@ dist_halo *_wrap_new_dist_halo_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -14513,7 +14581,7 @@ void _wrap_delete_dist_halo_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14527,7 +14595,7 @@ void _wrap_dist_halo_set_parts_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14541,7 +14609,7 @@ void _wrap_dist_halo_set_low_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14555,7 +14623,7 @@ void _wrap_dist_halo_set_high_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -14569,7 +14637,7 @@ void _wrap_dist_halo_set_edges_cdist_21ce5e047d7df6a9(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -14604,7 +14672,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_21ce5e047d7df6a9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -14641,7 +14709,7 @@ _gostring_ _wrap_dist_reshard_cdist_21ce5e047d7df6a9(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_21ce5e047d7df6a9(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -14670,7 +14738,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_21ce5e047d7df6a9(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14690,7 +14758,7 @@ intgo _wrap_fail_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14710,7 +14778,7 @@ intgo _wrap_fail_as_told_cdist_21ce5e047d7df6a9(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14723,7 +14791,7 @@ _gostring_ _wrap_Text_text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14746,7 +14814,7 @@ _gostring_ _wrap_Text_explain_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -14769,7 +14837,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_21ce5e047d7df6a9(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -14792,7 +14860,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_21ce5e047d7df6a9(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -14815,7 +14883,7 @@ _gostring_ _wrap_Text_describe_value_cdist_21ce5e047d7df6a9(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -14838,7 +14906,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_21ce5e047d7df6a9(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14861,7 +14929,7 @@ _gostring_ _wrap_Text_write_trace_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -14891,7 +14959,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_21ce5e047d7df6a9(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -14914,7 +14982,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_21ce5e047d7df6a9(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14942,7 +15010,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_21ce5e047d7df6a9(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_21ce5e047d7df6a9() {
+Text *_wrap_new_Text_cdist_b0ed7a8ee82ad7a8() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -14953,7 +15021,7 @@ Text *_wrap_new_Text_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_Text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -14963,7 +15031,7 @@ void _wrap_delete_Text_cdist_21ce5e047d7df6a9(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14986,7 +15054,7 @@ _gostring_ _wrap_Stragglers_read_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14999,7 +15067,7 @@ long long _wrap_Stragglers_size_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15014,7 +15082,7 @@ intgo _wrap_Stragglers_collective_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15029,7 +15097,7 @@ intgo _wrap_Stragglers_group_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15044,7 +15112,7 @@ intgo _wrap_Stragglers_replica_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15059,7 +15127,7 @@ long long _wrap_Stragglers_rounds_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15074,7 +15142,7 @@ long long _wrap_Stragglers_times_last_cdist_21ce5e047d7df6a9(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15089,7 +15157,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15104,7 +15172,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_21ce5e047d7df6a9(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -15119,7 +15187,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_21ce5e047d7df6a9() {
+Stragglers *_wrap_new_Stragglers_cdist_b0ed7a8ee82ad7a8() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -15130,7 +15198,7 @@ Stragglers *_wrap_new_Stragglers_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -15140,7 +15208,7 @@ void _wrap_delete_Stragglers_cdist_21ce5e047d7df6a9(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15153,7 +15221,7 @@ long long _wrap_Numbers_size_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15168,7 +15236,7 @@ long long _wrap_Numbers_at_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15180,7 +15248,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15192,7 +15260,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15204,7 +15272,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_21ce5e047d7df6a9(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15216,7 +15284,7 @@ void _wrap_Numbers_topology_serialized_cdist_21ce5e047d7df6a9(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -15228,7 +15296,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_21ce5e047d7df6a9(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15255,7 +15323,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_21ce5e047d7df6a9(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15282,7 +15350,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_21ce5e047d7df6a
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15294,7 +15362,7 @@ void _wrap_Numbers_partition_shape_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15306,7 +15374,7 @@ void _wrap_Numbers_partition_dimensions_cdist_21ce5e047d7df6a9(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -15331,7 +15399,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15371,7 +15439,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -15394,7 +15462,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_21ce5e047d7df6a9(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_21ce5e047d7df6a9() {
+Numbers *_wrap_new_Numbers_cdist_b0ed7a8ee82ad7a8() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -15405,7 +15473,7 @@ Numbers *_wrap_new_Numbers_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_Numbers_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -15415,7 +15483,7 @@ void _wrap_delete_Numbers_cdist_21ce5e047d7df6a9(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -15440,7 +15508,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_21ce5e047d7df6a9(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -15471,7 +15539,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_21ce5e047d7df6a9(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15498,7 +15566,7 @@ void _wrap_tensor_at_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15519,7 +15587,7 @@ void _wrap_Destinations_add_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -15532,7 +15600,7 @@ dist_destination *_wrap_Destinations_get_cdist_21ce5e047d7df6a9(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_21ce5e047d7df6a9() {
+Destinations *_wrap_new_Destinations_cdist_b0ed7a8ee82ad7a8() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -15543,7 +15611,7 @@ Destinations *_wrap_new_Destinations_cdist_21ce5e047d7df6a9() {
 }
 
 
-void _wrap_delete_Destinations_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -15553,7 +15621,7 @@ void _wrap_delete_Destinations_cdist_21ce5e047d7df6a9(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15591,7 +15659,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_21ce5e047d7df6a9(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15629,7 +15697,7 @@ _gostring_ _wrap_quick_broadcast_cdist_21ce5e047d7df6a9(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_21ce5e047d7df6a9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15657,7 +15725,7 @@ _gostring_ _wrap_run_until_cdist_21ce5e047d7df6a9(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_21ce5e047d7df6a9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -40,7 +40,7 @@ def _owner(variables: dict[str, Variable]) -> libdist.Strategy:
 def _value(variable: Variable) -> Any:
     """The value of another strategy's variable, as reading it there would give."""
     native = variable._native
-    copies = [np.array(native.component(copy)) for copy in range(native.num_copies)]
+    copies = [np.array(native._copy(copy)) for copy in range(native.num_copies)]
     if native.synchronization != libdist.Synchronization.ON_READ or len(copies) == 1:
         return copies[0]
     if native.aggregation == libdist.Aggregation.ONLY_FIRST_REPLICA:
@@ -59,7 +59,7 @@ def _give(variable: Variable, value: Any) -> None:
     if summed and native.num_copies > 1:
         value = (value / native.num_copies).astype(value.dtype)
     for copy in range(native.num_copies):
-        native.component(copy)[...] = value
+        native._copy(copy)[...] = value
 
 
 def save(checkpoint: Any, path: str) -> str:

@@ -44,9 +44,11 @@ def interned(strategy: libdist.Strategy, thing: Any, make: Callable[[], Any], wh
     key = (id(strategy), id(thing), what)
     with _boxes_lock:
         value = _boxes.get(key)
-        if value is None:
-            value = _boxes[key] = libdist.Value.of(strategy, make())
-        return value
+    if value is None:
+        made = libdist.Value.of(strategy, make())  # without the lock: what is given may be read of other workers
+        with _boxes_lock:
+            value = _boxes.setdefault(key, made)
+    return value
 
 
 class Crossing:

@@ -201,12 +201,13 @@ class Assignable(Holder, Refusing):
 class Copy(Assignable):
     """One copy of a variable. Assigning to it changes it alone."""
 
-    def __init__(self, variable: Variable, replica_id: int) -> None:
+    def __init__(self, variable: Variable, copy: int) -> None:
+        """copy: which one, among this worker's."""
         self._variable = variable
-        self._replica_id = replica_id
+        self._copy = copy
 
     def _array(self) -> Any:
-        return self._variable._native.component(self._replica_id)
+        return self._variable._native._copy(self._copy)
 
     def _whole(self) -> Variable:
         """The variable that it is a copy of."""
@@ -230,7 +231,7 @@ class Copy(Assignable):
     @property
     def name(self) -> str:
         """ "w:0", "w/replica_1:0" ..."""
-        return f"{self._variable._native.copy_name(self._replica_id)}:0"
+        return f"{self._variable._native.copy_name(self._copy)}:0"
 
     @property
     def dtype(self) -> Any:
@@ -245,7 +246,7 @@ class Copy(Assignable):
     @property
     def device(self) -> str:
         """The name of the device that it is on."""
-        return self._variable._native.device(self._replica_id)
+        return self._variable._native.device(self._copy)
 
     @property
     def trainable(self) -> bool:

@@ -218,7 +218,7 @@ class StrategyExtended(Refusing):
         crossing = Crossing(self._native)
 
         def change(place: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
-            copy = Copy(variable, max(place.replica, 0))
+            copy = Copy(variable, max(place.replica - self._native.local_replicas.start, 0))
             return crossing.carry(fn(copy, *crossing.take(positional), **crossing.take(named)))
 
         given = crossing.carry(args), crossing.carry(kwargs)
@@ -262,7 +262,7 @@ class StrategyExtended(Refusing):
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        """The replicas' devices."""
+        """The devices of this worker's replicas."""
         return tuple(self._native.devices)
 
     @property
@@ -281,20 +281,20 @@ class StrategyExtended(Refusing):
 
     @property
     def experimental_between_graph(self) -> bool:
-        """Whether variables are kept away from the replicas."""
+        """Whether variables are kept away from the replicas, or each worker has a program of its own."""
         return self._native.query().between_graph
 
     @property
     def experimental_should_init(self) -> bool:
-        """Whether this process initializes variables."""
+        """Whether this worker initializes variables."""
         return self._native.query().should_init
 
     @property
     def should_checkpoint(self) -> bool:
-        """Whether this process writes checkpoints."""
+        """Whether this worker writes checkpoints: the chief."""
         return self._native.query().should_checkpoint
 
     @property
     def should_save_summary(self) -> bool:
-        """Whether this process writes summaries."""
+        """Whether this worker writes summaries: the chief."""
         return self._native.query().should_save_summary

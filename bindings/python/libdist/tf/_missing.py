@@ -22,7 +22,7 @@ _FIT = (
 )
 _RUN = "it is TensorFlow 1's form: strategy.run(fn, args=(next(iterator),))"
 _ITERATOR = "it is TensorFlow 1's form: iter(strategy.experimental_distribute_dataset(dataset))"
-_WORKERS = "a strategy is of one process in this version: MirroredStrategy has its CPUs as replicas"
+_WORKERS = "workers are strategies of one process in this version: MultiWorkerMirroredStrategy(resolver, network=...)"
 _SERVERS = "there are no parameter servers in this version: CentralStorageStrategy keeps variables in one place"
 _SESSION = "there is no session: options are arguments of the strategy"
 _SERVICE = "it asks a service over the network: ask it yourself, and write a subclass of ClusterResolver"
@@ -86,8 +86,6 @@ REASONS = {
     "tf.distribute.Strategy.initialize": _GRAPH,
     "tf.distribute.Strategy.finalize": "strategy.close() ends its threads",
     "tf.distribute.Strategy.make_input_fn": _ITERATOR,
-    "tf.distribute.MultiWorkerMirroredStrategy": _WORKERS,
-    "tf.distribute.experimental.MultiWorkerMirroredStrategy": _WORKERS,
     "tf.distribute.ParameterServerStrategy": _SERVERS,
     "tf.distribute.experimental.ParameterServerStrategy": _SERVERS,
     "tf.distribute.experimental.partitioners": "a partitioner of the program's own is a Partitioner",

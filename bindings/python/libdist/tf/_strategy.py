@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Un
 import libdist
 
 from . import _input
-from ._cluster import Resolved
+from ._cluster import ClusterResolver, Resolved, TFConfigClusterResolver, native_of
 from ._composites import IndexedSlices
 from ._context import faces
 from ._convert import Crossing, from_native, tensors
 from ._extended import StrategyExtended
 from ._missing import Refusing
 from ._nest import restored
-from ._options import InputContext, InputOptions, ReduceOp, RunOptions, ValueContext, native_op
+from ._options import (
+    CommunicationImplementation,
+    CommunicationOptions,
+    InputContext,
+    InputOptions,
+    ReduceOp,
+    RunOptions,
+    ValueContext,
+    native_op,
+)
 from ._variable import Variable
 
 if TYPE_CHECKING:
@@ -59,7 +68,7 @@ class Strategy(Refusing):
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """How many replicas there are, those of all workers."""
         return self._native.num_replicas
 
     @property
@@ -87,7 +96,7 @@ class Strategy(Refusing):
         kwargs: Optional[Mapping[str, Any]] = None,
         options: Optional[RunOptions] = None,
     ) -> Any:
-        """Calls fn(*args, **kwargs) on every replica, at the same time; of per-replica values each gets its own.
+        """Calls fn(*args, **kwargs) on every replica of this worker at once; of per-replica values each gets its own.
 
         What the replicas return is merged leaf by leaf: the same object as it is, otherwise a PerReplica.
         """
@@ -177,6 +186,62 @@ class MirroredStrategy(Strategy):
         native = libdist.Strategy(len(names or ()), devices=names, cross_device=_cross_device(cross_device_ops))
         self._ops = cross_device_ops
         super().__init__(native)
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """As MirroredStrategy, with replicas in all workers of a cluster: each has as many as it may use CPUs.
+
+    In this version the workers are strategies of one process, which share a network, each on a thread of its own. All of
+    them make the same calls in the same order; what needs another worker waits for it.
+    """
+
+    def __init__(
+        self,
+        cluster_resolver: Optional[ClusterResolver] = None,
+        communication_options: Optional[CommunicationOptions] = None,
+        *,
+        network: Optional[libdist.Network] = None,
+    ) -> None:
+        """cluster_resolver: which worker this is; None: TF_CONFIG says it, and without that it is alone.
+
+        network: how the other workers are reached; libdist's own. Without one the first call that needs another worker
+        raises libdist.Unavailable.
+        """
+        resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
+        found = native_of(resolver)
+        if found is None:
+            raise TypeError(f"cluster_resolver is a tf.distribute.cluster_resolver.ClusterResolver, not {resolver!r}")
+        options = communication_options or CommunicationOptions()
+        native = libdist.Strategy(
+            kind=libdist.StrategyKind.MULTI_WORKER_MIRRORED,
+            communication=options._communication_options(),
+            cluster_resolver=found,
+            network=network,
+        )
+        extended = StrategyExtended._of(native)
+        extended._cluster_resolver = resolver
+        super().__init__(extended)
+
+    def __repr__(self) -> str:
+        place = self._native.query()
+        return (
+            f"<{type(self).__name__} of {place.num_replicas} replicas, worker {place.worker} of {place.num_workers} "
+            f"with {place.num_local_replicas} of them>"
+        )
+
+
+class MultiWorkerMirroredStrategyV1(MultiWorkerMirroredStrategy):
+    """tf.distribute.experimental.MultiWorkerMirroredStrategy: the older arguments."""
+
+    def __init__(
+        self,
+        communication: Union[CommunicationImplementation, str] = CommunicationImplementation.AUTO,
+        cluster_resolver: Optional[ClusterResolver] = None,
+        *,
+        network: Optional[libdist.Network] = None,
+    ) -> None:
+        """communication: of CommunicationOptions. network: libdist's own."""
+        super().__init__(cluster_resolver, CommunicationOptions(implementation=communication), network=network)
 
 
 class OneDeviceStrategy(Strategy):

@@ -97,7 +97,7 @@ class Variable(Assignable, metaclass=_VariableType):
         face = _faces.get(id(native))
         if face is None:
             face = object.__new__(Variable)
-            first = native.component(0)
+            first = native.component()
             face._owner, face._native, face._plain = native._strategy, native, False
             face._dtype, face._shape, face._constraint = first.dtype, TensorShape(first.shape), None
             _faces[id(native)] = face
@@ -113,9 +113,9 @@ class Variable(Assignable, metaclass=_VariableType):
             "synchronization": native.synchronization,
             "aggregation": native.aggregation,
         }
-        twin._begin(self._owner, native.component(0), options, self._constraint)
+        twin._begin(self._owner, native.component(), options, self._constraint)
         for copy in range(1, native.num_copies):
-            twin._native.component(copy)[...] = native.component(copy)
+            twin._native._copy(copy)[...] = native._copy(copy)
         memo[id(self)] = twin
         return twin
 
@@ -179,7 +179,7 @@ class Variable(Assignable, metaclass=_VariableType):
 
     def __repr__(self) -> str:
         if self._native.num_copies == 1:
-            value = described(self._native.component(0))
+            value = described(self._native.component())
             return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype}, numpy={value}>"
         rows = ",\n".join(f"  {replica}: {copy!r}" for replica, copy in enumerate(self.values))
         return f"{self._native.class_name}:{{\n{rows}\n}}"
@@ -191,14 +191,14 @@ class Variable(Assignable, metaclass=_VariableType):
     def read_value(self) -> Any:
         """The value as the context sees it: inside a replica its copy, outside what reading makes of all copies."""
         if self._plain:
-            return tensor_of(self._native.component(0).copy())
+            return tensor_of(self._native.component().copy())
         replica = self._replica()
         return tensor_of(replica.read(self._native) if replica is not None else self._native.read())
 
     def _dense(self) -> Any:
         """As a tensor: also where another strategy runs, which has no business with its copies; there the first."""
         if not self._plain and libdist.has_strategy() and libdist.get_strategy() is not self._owner:
-            return self._native.component(0).copy()
+            return self._native.component().copy()
         return self.read_value()
 
     def _replica(self) -> Optional[libdist.Replica]:
@@ -209,7 +209,7 @@ class Variable(Assignable, metaclass=_VariableType):
 
     def _assign(self, how: libdist.Assign, value: Any) -> Any:
         if self._plain:
-            in_place(self._native.component(0), how, plain(convert_to_tensor(value, self._dtype)))
+            in_place(self._native.component(), how, plain(convert_to_tensor(value, self._dtype)))
             return self
         replica = self._replica()
         if replica is None:
@@ -220,7 +220,10 @@ class Variable(Assignable, metaclass=_VariableType):
         else:
             given = interned(self._owner, value, lambda: self._given(value), str(self._dtype))
         replica.assign_value(self._native, given, how)
-        return Copy(self, min(replica.id, self._native.num_copies - 1))
+        return self._copy_of(replica)
+
+    def _copy_of(self, replica: libdist.Replica) -> Copy:
+        return Copy(self, min(replica.id - replica.strategy.local_replicas.start, self._native.num_copies - 1))
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, DistributedValues):
@@ -231,7 +234,7 @@ class Variable(Assignable, metaclass=_VariableType):
         if not isinstance(slices, (IndexedSlices, PerReplica)):
             raise TypeError(f"sparse_delta is not IndexedSlices: {slices!r}")
         if self._plain and isinstance(slices, IndexedSlices):
-            scatter_in_place(self._native.component(0), how, slices)
+            scatter_in_place(self._native.component(), how, slices)
             return self
         replica = self._replica()
         if replica is None:
@@ -239,7 +242,7 @@ class Variable(Assignable, metaclass=_VariableType):
             return self
         given = interned(self._owner, slices, lambda: tensors(self._owner, slices), "slices")
         replica.scatter(self._native, how, given)
-        return Copy(self, min(replica.id, self._native.num_copies - 1))
+        return self._copy_of(replica)
 
     def batch_scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
         """Gives rows values, batch by batch."""

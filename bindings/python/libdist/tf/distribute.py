@@ -35,7 +35,14 @@ from ._options import (
 )
 from ._partitioners import FixedShardsPartitioner, MaxSizePartitioner, MinSizePartitioner, Partitioner
 from ._resolver import TPUClusterResolver
-from ._strategy import CentralStorageStrategy, MirroredStrategy, OneDeviceStrategy, Strategy
+from ._strategy import (
+    CentralStorageStrategy,
+    MirroredStrategy,
+    MultiWorkerMirroredStrategy,
+    MultiWorkerMirroredStrategyV1,
+    OneDeviceStrategy,
+    Strategy,
+)
 from ._tpu import TPUStrategy, TPUStrategyV1
 from ._values import DistributedValues, Mirrored, PerReplica
 
@@ -60,6 +67,7 @@ experimental = Namespace(
     CollectiveHints=CollectiveHints,
     CommunicationImplementation=CommunicationImplementation,
     CommunicationOptions=CommunicationOptions,
+    MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategyV1,
     TPUStrategy=TPUStrategyV1,
     ValueContext=ValueContext,
     partitioners=Namespace(
@@ -83,6 +91,7 @@ __all__ = [
     "InputReplicationMode",
     "Mirrored",
     "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",
     "PerReplica",

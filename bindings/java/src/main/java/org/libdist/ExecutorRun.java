@@ -218,8 +218,9 @@ final class ExecutorRun extends RunCall {
     }
 
     private void begin(Body<Void> body) {
-        for (int id = 0; id < strategy.numReplicas(); id++) {
-            parts.add(new Part(id, body));
+        int locals = strategy.query().numLocalReplicas();
+        for (int i = 0; i < locals; i++) {
+            parts.add(new Part(strategy.firstReplica() + i, body));
         }
         inside.set(parts.size());
         begun = true;

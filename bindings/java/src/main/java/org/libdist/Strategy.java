@@ -41,6 +41,7 @@ public final class Strategy extends CrossReplica {
     private final StrategyLife life;
     private final Thread boundTo; // of a thread's default strategy, which ends with it; null: free
     private final StrategyOptions options; // keeps cross-device operations; null: libdist's own
+    private final int firstReplica; // the id of this worker's first
     private final Turns turns = new Turns(); // of runs on an executor
 
     private Strategy(StrategyLife life, Thread boundTo, StrategyOptions options) {
@@ -48,6 +49,7 @@ public final class Strategy extends CrossReplica {
         this.life = life;
         this.boundTo = boundTo;
         this.options = options;
+        firstReplica = query().firstReplica();
     }
 
     /** A strategy with that many replicas; 0: as many as this process may use CPUs. */
@@ -332,9 +334,14 @@ public final class Strategy extends CrossReplica {
 
     // ---- What it is ----
 
-    /** How many replicas are in sync. */
+    /** How many replicas are in sync, those of all workers. */
     public int numReplicas() {
         return askInt(DistModule::dist_strategy_num_replicas);
+    }
+
+    /** The id of this worker's first replica. */
+    int firstReplica() {
+        return firstReplica;
     }
 
     /** How values and variables are placed. */

@@ -29,6 +29,9 @@ public final class StrategyOptions {
     private List<MeshAxis> axes = List.of();
     private boolean useSpmdPartitioning;
     private ClusterResolver clusterResolver;
+    private Network network;
+    private int[] replicasOfWorkers; // null: not given
+    private long stagingBytes;
     private Executor executor;
     private long asyncBytes;
     private long stackSizeBytes;
@@ -53,6 +56,9 @@ public final class StrategyOptions {
         copy.axes = axes;
         copy.useSpmdPartitioning = useSpmdPartitioning;
         copy.clusterResolver = clusterResolver;
+        copy.network = network;
+        copy.replicasOfWorkers = replicasOfWorkers;
+        copy.stagingBytes = stagingBytes;
         copy.executor = executor;
         copy.asyncBytes = asyncBytes;
         copy.stackSizeBytes = stackSizeBytes;
@@ -183,12 +189,40 @@ public final class StrategyOptions {
     }
 
     /**
-     * What describes the cluster, for {@link Strategy#clusterResolver}; the strategy keeps it, and stays of
+     * What describes the cluster, for {@link Strategy#clusterResolver}; the strategy keeps it.
+     * MULTI_WORKER_MIRRORED: where the strategy is in it, and null is TF_CONFIG; every other kind stays of
      * one process.
      */
     public StrategyOptions clusterResolver(ClusterResolver clusterResolver) {
         StrategyOptions copy = copy();
         copy.clusterResolver = clusterResolver;
+        return copy;
+    }
+
+    /**
+     * MULTI_WORKER_MIRRORED: how the other workers are reached; the strategy keeps it. null: nothing leads to
+     * them.
+     */
+    public StrategyOptions network(Network network) {
+        StrategyOptions copy = copy();
+        copy.network = network;
+        return copy;
+    }
+
+    /**
+     * MULTI_WORKER_MIRRORED: most of the elements of tensors that are on their way to and from this worker at a
+     * time, with the same bits; 0: 64 MiB.
+     */
+    public StrategyOptions stagingBytes(long stagingBytes) {
+        StrategyOptions copy = copy();
+        copy.stagingBytes = stagingBytes;
+        return copy;
+    }
+
+    /** MULTI_WORKER_MIRRORED: how many replicas each worker has; without it all as many as this one. */
+    public StrategyOptions replicasOfWorkers(int... replicas) {
+        StrategyOptions copy = copy();
+        copy.replicasOfWorkers = Objects.requireNonNull(replicas, "replicas").clone();
         return copy;
     }
 
@@ -241,6 +275,11 @@ public final class StrategyOptions {
         options.setCross_device(uses.ofNullable(crossDevice));
         options.setDevice_assignment(uses.ofNullable(deviceAssignment));
         options.setCluster_resolver(uses.ofNullable(clusterResolver));
+        options.setNetwork(uses.ofNullable(network));
+        options.setStaging_bytes(stagingBytes);
+        if (replicasOfWorkers != null) {
+            options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);
+        }
         if (!axes.isEmpty()) {
             options.set_axes(Texts.all(axes.stream().map(MeshAxis::name).toList()),
                     axes.stream().mapToInt(MeshAxis::size).toArray(), axes.size());

@@ -26,7 +26,7 @@ public final class Variable extends NativeObject {
             long[] out = new long[1];
             DistModule.dist_variable_create(uses.of(strategy, "strategy"), uses.tensor(initial, "initial"),
                     options.toNative(uses, 0), out);
-            return made(out[0]);
+            return made(strategy, out[0]);
         }
     }
 
@@ -47,7 +47,7 @@ public final class Variable extends NativeObject {
         Calls.<X>run(initialTarget(initial),
                 (uses, token) -> DistModule.dist_variable_create(
                                 uses.of(strategy, "strategy"), null, options.toNative(uses, token), out));
-        return made(out[0]);
+        return made(strategy, out[0]);
     }
 
     static Target initialTarget(InitialFunction<?> initial) {
@@ -59,9 +59,9 @@ public final class Variable extends NativeObject {
         };
     }
 
-    private static Variable made(long handle) {
+    private static Variable made(Strategy strategy, long handle) {
         long[] numbers = Tensor.room();
-        DistModule.dist_variable_component(handle, 0, numbers);
+        DistModule.dist_variable_component(handle, strategy.firstReplica(), numbers);
         long sizeBytes =
                 Tensor.described(numbers, null).sizeBytes() * DistModule.dist_variable_num_copies(handle);
         return register(

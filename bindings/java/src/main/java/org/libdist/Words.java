@@ -70,6 +70,7 @@ final class Words {
             Map.entry("cluster_spec_num_jobs", "ClusterSpec.jobs"),
             Map.entry("cluster_spec_job", "ClusterSpec.jobs"),
             Map.entry("cluster_spec_is_equal", "ClusterSpec.isSame"),
+            Map.entry("network_create", "new Network"),
             Map.entry("cluster_resolver_create_simple", "ClusterResolver.simple"),
             Map.entry("cluster_resolver_create_tf_config", "ClusterResolver.tfConfig"),
             Map.entry("cluster_resolver_create_slurm", "ClusterResolver.slurm"),
@@ -95,7 +96,7 @@ final class Words {
             Map.entry("communication_options", "CommunicationOptions"), Map.entry("input_mode", "InputMode"),
             Map.entry("input_context", "InputContext"), Map.entry("cluster", "ClusterSpec"),
             Map.entry("cluster_spec", "ClusterSpec"), Map.entry("cluster_resolver", "ClusterResolver"),
-            Map.entry("partitions", "Partitioners"));
+            Map.entry("partitions", "Partitioners"), Map.entry("network", "Network"));
 
     private static final Map<String, String> CONSTANTS = Map.of("ASSIGN", "Assign.SET", "PLACEMENT_CORES",
             "StrategyOptions.placedOnCores(true)", "PLACEMENT_FREE", "StrategyOptions.placedOnCores(false)",
@@ -119,7 +120,7 @@ final class Words {
             + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
             + "|num_(accelerators|parts|rows)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
             + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"
-            + "|m(ax|in)_shard_bytes|max_shards"
+            + "|m(ax|in)_shard_bytes|max_shards|credit_bytes|replicas_of_workers|staging_bytes"
             + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call");
 
     private static final Pattern NEXT_WORD = Pattern.compile("_([a-z0-9])");

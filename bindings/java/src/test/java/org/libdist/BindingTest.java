@@ -48,6 +48,7 @@ public final class BindingTest {
         TopologyTest.addTo(tap);
         MeshTest.addTo(tap);
         ClusterTest.addTo(tap);
+        NetworkTest.addTo(tap);
         InputTest.addTo(tap);
         BadInputTest.addTo(tap);
         WordsTest.addTo(tap);

@@ -172,6 +172,9 @@ final class Calls {
         fields.put("should_checkpoint", q.shouldCheckpoint());
         fields.put("should_save_summary", q.shouldSaveSummary());
         fields.put("global_batch_size", q.globalBatchSize());
+        fields.put("worker", q.worker());
+        fields.put("num_local_replicas", q.numLocalReplicas());
+        fields.put("first_replica", q.firstReplica());
         fields.forEach(
                 (name, field) -> came.put("out." + name,
                                 field instanceof Boolean ? ((Boolean) field ? "1" : "0") : field.toString()));

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"libdist.example/dist"
+)
+
+// newNetwork makes a network, which is closed with the test.
+func newNetwork(t *testing.T, workers int) *dist.Network {
+	t.Helper()
+	network, err := dist.NewNetwork(workers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { network.Close() })
+	return network
+}
+
+// workerOptions are those of a worker of a cluster of that many.
+func workerOptions(t *testing.T, workers, me int) dist.Options {
+	t.Helper()
+	addresses := make([]string, workers)
+	for w := range addresses {
+		addresses[w] = fmt.Sprintf("w%d:1", w)
+	}
+	r, err := dist.NewSimpleResolver(newSpec(t, dist.ClusterJob{Name: "worker", Addresses: addresses}),
+		&dist.ResolverOptions{TaskType: dist.Given("worker"), TaskID: dist.Given(me)})
+	return dist.Options{Kind: dist.MultiWorkerMirrored, ClusterResolver: closed(t, r, err)}
+}
+
+// newWorkers makes a strategy for each worker, with that many replicas.
+func newWorkers(t *testing.T, threads dist.Threads, replicas ...int) []*dist.Strategy {
+	t.Helper()
+	network := newNetwork(t, len(replicas))
+	workers := make([]*dist.Strategy, len(replicas))
+	for w := range workers {
+		options := workerOptions(t, len(replicas), w)
+		options.Network, options.ReplicasOfWorkers, options.Threads = network, replicas, threads
+		workers[w] = newStrategy(t, options)
+	}
+	network.Close() // the strategies keep it
+	return workers
+}
+
+// onWorkers is one program on all workers, each on a goroutine of its own.
+func onWorkers(workers []*dist.Strategy, program func(worker int, s *dist.Strategy) error) []error {
+	results := make([]error, len(workers))
+	var all sync.WaitGroup
+	for w, s := range workers {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			results[w] = program(w, s)
+		}()
+	}
+	all.Wait()
+	return results
+}
+
+func TestWorkerKnowsItsPlace(t *testing.T) {
+	for w, s := range newWorkers(t, dist.CallerThread, 2, 1) {
+		q, err := s.Query()
+		if err != nil {
+			t.Fatal(err)
+		}
+		is(t, "replicas", s.NumReplicas(), 3)
+		is(t, "place", []int{q.NumWorkers, q.Worker, q.NumLocalReplicas, q.FirstReplica}, []int{2, w, 2 - w, 2 * w})
+		is(t, "chief", q.ShouldCheckpoint, w == 0)
+		is(t, "cluster", []bool{q.InMultiWorkerMode, q.BetweenGraph, q.ShouldInit}, []bool{true, true, true})
+		is(t, "device", all(s.Device(2*w)), all(fmt.Sprintf("/job:worker/replica:0/task:%d/device:CPU:0", w), nil))
+		_, err = s.Device(2 - 2*w)
+		fails(t, err, dist.ErrInvalidArgument, "has devices of replicas")
+	}
+	s := newStrategy(t, dist.Options{Replicas: 2})
+	q, err := s.Query()
+	is(t, "alone", all(q.NumWorkers, q.Worker, q.NumLocalReplicas, q.FirstReplica, err), all(1, 0, 2, 0, nil))
+}
+
+// read is the tensor of a value that is closed.
+func read(v *dist.Value, err error) ([]float32, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	tensor, err := dist.Read[float32](v)
+	return tensor.Data, err
+}
+
+// train does on a worker all that waits for other workers.
+func train(s *dist.Strategy) (seen [][]float32, err error) {
+	note := func(data []float32, err error) error {
+		seen = append(seen, data)
+		return err
+	}
+	place, err := s.Query()
+	if err != nil {
+		return nil, err
+	}
+	mirrored, err := s.NewVariable(dist.Of([]float32{float32(10 + place.Worker)}), // worker 0's counts
+		&dist.VariableOptions{Aggregation: dist.AggregationSum})
+	if err != nil {
+		return nil, err
+	}
+	defer mirrored.Close()
+	onRead, err := s.NewVariable(nil, &dist.VariableOptions{
+		Aggregation: dist.AggregationSum, Synchronization: dist.SynchronizationOnRead,
+		Initial: func() (*dist.Value, error) { return dist.NewValue(s, []float32{0}) }})
+	if err != nil {
+		return nil, err
+	}
+	defer onRead.Close()
+	ids, err := dist.Collect(background, s, func(r *dist.Replica) (int, error) {
+		mine := dist.Of([]float32{float32(r.ID() + 1)})
+		if r.NumReplicas() != 3 {
+			return 0, errors.New("another number of replicas")
+		}
+		if err := r.Assign(mirrored, dist.AssignAdd, mine); err != nil {
+			return 0, err
+		}
+		return r.ID(), r.Assign(onRead, dist.AssignAdd, mine)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		if id != place.FirstReplica+i {
+			return nil, fmt.Errorf("replica %d has the result of %d", place.FirstReplica+i, id)
+		}
+	}
+	if err := note(read(s.VariableRead(mirrored))); err != nil {
+		return nil, err
+	}
+	if err := note(read(s.VariableRead(onRead))); err != nil {
+		return nil, err
+	}
+	scale, err := dist.NewScalar(s, float32(2))
+	if err != nil {
+		return nil, err
+	}
+	defer scale.Close()
+	rows, err := s.RunValues(background, func(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
+		scale, err := dist.ReadScalar[float32](args.Item(0))
+		if err != nil {
+			return nil, err
+		}
+		rows := make([]float32, r.ID()+1) // of another number on each replica
+		for i := range rows {
+			rows[i] = scale * float32(10*r.ID()+i)
+		}
+		return dist.NewValue(s, rows)
+	}, scale, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	if err := note(read(s.Gather(rows, 0))); err != nil {
+		return nil, err
+	}
+	err = note(read(s.Reduce(dist.Sum, rows, 0)))
+	return seen, err
+}
+
+func TestWorkersOfOneProcessTrain(t *testing.T) {
+	want := [][]float32{{16}, {6}, {0, 20, 22, 40, 42, 44}, {168}}
+	for _, threads := range []dist.Threads{dist.CallerThread, dist.LibraryThreads, dist.Goroutines} {
+		workers := newWorkers(t, threads, 2, 1)
+		for again := 0; again < 3; again++ {
+			for w, err := range onWorkers(workers, func(_ int, s *dist.Strategy) error {
+				runtime.GC() // whatever is collected now: nothing of another worker's
+				seen, err := train(s)
+				if err == nil && !reflect.DeepEqual(seen, want) {
+					err = fmt.Errorf("%v, want %v", seen, want)
+				}
+				return err
+			}) {
+				if err != nil {
+					t.Errorf("threads %d, worker %d: %v", threads, w, err)
+				}
+			}
+		}
+	}
+}
+
+func TestWorkersFailTogether(t *testing.T) {
+	boom := errors.New("boom")
+	workers := newWorkers(t, dist.CallerThread, 1, 2)
+	results := onWorkers(workers, func(_ int, s *dist.Strategy) error {
+		return s.Run(background, func(r *dist.Replica) error {
+			if r.ID() == 2 {
+				return boom
+			}
+			return r.Barrier()
+		})
+	})
+	is(t, "of the worker itself", results[1], boom)
+	fails(t, results[0], dist.ErrAborted, "worker 1 failed with UNKNOWN: boom")
+	var report *dist.Error
+	if !errors.As(results[0], &report) || report.Worker != 1 {
+		t.Errorf("%+v", report)
+	}
+	for w, err := range onWorkers(workers, func(_ int, s *dist.Strategy) error {
+		return s.Run(background, func(r *dist.Replica) error { return r.Barrier() })
+	}) {
+		if err != nil {
+			t.Error(w, err)
+		}
+	}
+}
+
+func TestWorkerThatDoesNotCome(t *testing.T) {
+	network := newNetwork(t, 2)
+	options := workerOptions(t, 2, 0)
+	options.Network, options.Replicas, options.Timeout = network, 1, 20*time.Millisecond
+	s := newStrategy(t, options)
+	_, err := s.NewVariable(dist.Of([]float32{1}), nil)
+	fails(t, err, dist.ErrDeadlineExceeded, "worker 1")
+	err = s.Run(background, func(r *dist.Replica) error { return r.Barrier() })
+	fails(t, err, dist.ErrDeadlineExceeded, "worker 1")
+	var report *dist.Error
+	if !errors.As(err, &report) || report.Worker != 1 {
+		t.Errorf("%+v", report)
+	}
+
+	options = workerOptions(t, 2, 1)
+	options.Replicas = 1
+	unreached := newStrategy(t, options)
+	err = unreached.Run(background, func(r *dist.Replica) error { return r.Barrier() })
+	fails(t, err, dist.ErrUnavailable, "nothing reaches worker 0")
+	if hint := err.(*dist.Error).Hint; !strings.Contains(hint, "Options.Network") {
+		t.Error(hint)
+	}
+}
+
+func TestNetworkMisuse(t *testing.T) {
+	for _, n := range []int{0, -1, 257, 1 << 40} {
+		_, err := dist.NewNetwork(n, nil)
+		fails(t, err, dist.ErrInvalidArgument, "")
+	}
+	_, err := dist.NewNetwork(2, &dist.NetworkOptions{CreditBytes: 100})
+	fails(t, err, dist.ErrInvalidArgument, "CreditBytes is 100")
+	network, err := dist.NewNetwork(2, &dist.NetworkOptions{CreditBytes: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = dist.New(dist.Options{Replicas: 1, Network: network})
+	fails(t, err, dist.ErrInvalidArgument, "dist.MultiWorkerMirrored")
+	options := workerOptions(t, 2, 0)
+	options.Network, options.Replicas, options.ReplicasOfWorkers = network, 1, []int{1, 1 << 40}
+	_, err = dist.New(options)
+	fails(t, err, dist.ErrInvalidArgument, "replicas")
+	options.ReplicasOfWorkers = []int{1}
+	_, err = dist.New(options)
+	fails(t, err, dist.ErrInvalidArgument, "the cluster has 2 workers")
+	options.ReplicasOfWorkers, options.StagingBytes = nil, -1
+	_, err = dist.New(options)
+	fails(t, err, dist.ErrInvalidArgument, "StagingBytes is -1")
+	options.StagingBytes = 1 // the least
+	newStrategy(t, options)
+	_, err = dist.New(options)
+	fails(t, err, dist.ErrFailedPrecondition, "joined this network before")
+	is(t, "closed", all(network.Close(), network.Close(), (*dist.Network)(nil).Close()), all(nil, nil, nil))
+	options = workerOptions(t, 2, 1)
+	options.Network, options.Replicas = network, 1
+	_, err = dist.New(options)
+	fails(t, err, dist.ErrFailedPrecondition, "network is closed")
+}

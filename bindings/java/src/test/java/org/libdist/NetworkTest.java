@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import static org.libdist.Tap.check;
+import static org.libdist.Tap.equal;
+import static org.libdist.Tap.thrown;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
+import java.util.stream.IntStream;
+
+/** Workers that are strategies of this process, each on a thread of its own. */
+final class NetworkTest {
+    private NetworkTest() {}
+
+    static void addTo(Tap tap) {
+        tap.add("a worker knows its place", NetworkTest::place);
+        tap.add("workers of one process train", NetworkTest::train);
+        tap.add("workers fail together", NetworkTest::fail);
+        tap.add("a worker that does not come", NetworkTest::absent);
+        tap.add("networks that do not fit", NetworkTest::misuse);
+        tap.add("workers are collected in any order", NetworkTest::collected);
+    }
+
+    private static StrategyOptions options(int workers, int me) {
+        List<String> addresses = IntStream.range(0, workers).mapToObj(w -> "w" + w + ":1").toList();
+        try (ClusterSpec spec = ClusterSpec.of(List.of(new ClusterJob("worker", addresses)))) {
+            return StrategyOptions.DEFAULT.kind(StrategyKind.MULTI_WORKER_MIRRORED)
+                    .clusterResolver(ClusterResolver.simple(
+                            spec, ClusterResolverOptions.NONE.taskType("worker").taskId(me)));
+        }
+    }
+
+    /** A strategy for each worker, with that many replicas. */
+    private static List<Strategy> workers(StrategyOptions threads, int... replicas) {
+        List<Strategy> workers = new ArrayList<>();
+        try (Network network = new Network(replicas.length)) { // the strategies keep it
+            for (int w = 0; w < replicas.length; w++) {
+                StrategyOptions own =
+                        options(replicas.length, w).network(network).replicasOfWorkers(replicas);
+                workers.add(
+                        new Strategy(threads.executor() == null ? own : own.executor(threads.executor())));
+            }
+        }
+        return workers;
+    }
+
+    @FunctionalInterface
+    private interface Program<T> {
+        T on(int worker, Strategy strategy) throws Exception;
+    }
+
+    /** One program on all workers, each on a thread of its own. */
+    private static <T> List<FutureTask<T>> start(List<Strategy> workers, Program<T> program) {
+        List<FutureTask<T>> tasks = new ArrayList<>();
+        for (int w = 0; w < workers.size(); w++) {
+            int me = w;
+            tasks.add(new FutureTask<>(() -> program.on(me, workers.get(me))));
+        }
+        tasks.forEach(task -> new Thread(task).start());
+        return tasks;
+    }
+
+    private static Throwable failure(FutureTask<?> task) {
+        return thrown(ExecutionException.class, () -> {
+            try {
+                task.get();
+            } catch (ExecutionException e) {
+                throw new ExecutionException("it failed", e.getCause());
+            }
+        }).getCause();
+    }
+
+    private static void place() {
+        List<Strategy> workers = workers(StrategyOptions.DEFAULT, 2, 1);
+        for (int w = 0; w < 2; w++) {
+            try (Strategy strategy = workers.get(w)) {
+                Properties place = strategy.query();
+                equal(3, strategy.numReplicas());
+                equal(List.of(2, w, 2 - w, 2 * w),
+                        List.of(place.numWorkers(), place.worker(), place.numLocalReplicas(),
+                                place.firstReplica()));
+                equal(w == 0, place.shouldCheckpoint());
+                check(place.inMultiWorkerMode() && place.betweenGraph(), place);
+                equal("/job:worker/replica:0/task:" + w + "/device:CPU:0", strategy.device(2 * w));
+                int other = 2 - 2 * w;
+                equal(Status.INVALID_ARGUMENT,
+                        thrown(DistException.class, () -> strategy.device(other)).status());
+            }
+        }
+        try (Strategy alone = new Strategy(2)) {
+            Properties place = alone.query();
+            equal(List.of(0, 2, 0), List.of(place.worker(), place.numLocalReplicas(), place.firstReplica()));
+        }
+    }
+
+    private static Tensor tensor(float... values) {
+        return Tensor.of(DirectBuffers.of(values));
+    }
+
+    private static String floats(Value value) {
+        try (value) {
+            return Arrays.toString(Tensors.toFloats(value.tensor()));
+        }
+    }
+
+    /** All that waits for other workers; what came of it. */
+    private static List<String> everything(Strategy strategy) throws Exception {
+        Properties place = strategy.query();
+        List<String> seen = new ArrayList<>();
+        try (Variable mirrored = Variable.create(strategy, tensor(10 + place.worker()), // worker 0's counts
+                     VariableOptions.DEFAULT.aggregation(Aggregation.SUM));
+                Variable onRead = Variable.create(strategy,
+                        ()
+                                -> Value.createTensor(strategy, tensor(0)),
+                        VariableOptions.DEFAULT.aggregation(Aggregation.SUM)
+                                .synchronization(Synchronization.ON_READ))) {
+            strategy.run(replica -> {
+                equal(3, replica.numReplicas());
+                Tensor mine = tensor(replica.id() + 1);
+                replica.assign(mirrored, Assign.ADD, mine);
+                replica.assign(onRead, Assign.ADD, mine);
+            });
+            seen.add(floats(mirrored.read(strategy)));
+            seen.add(floats(onRead.read(strategy)));
+            try (Value scale = Value.createTensor(strategy, tensor(2));
+                    Value rows = strategy.runValues((replica, args, kwargs) -> {
+                        float[] mine = new float[replica.id() + 1]; // of another length on each replica
+                        for (int i = 0; i < mine.length; i++) {
+                            mine[i] = args.item(0).tensor().floats().get(0) * (10 * replica.id() + i);
+                        }
+                        return Value.createTensor(strategy, tensor(mine));
+                    }, scale)) {
+                seen.add(floats(strategy.gather(rows, 0)));
+                seen.add(floats(strategy.reduce(ReduceOp.SUM, rows, 0)));
+            }
+        }
+        return seen;
+    }
+
+    private static void train() throws Exception {
+        List<String> wanted = List.of("[16.0]", "[6.0]", "[0.0, 20.0, 22.0, 40.0, 42.0, 44.0]", "[168.0]");
+        ExecutorService executor = Executors.newFixedThreadPool(3);
+        for (StrategyOptions threads :
+                List.of(StrategyOptions.DEFAULT, StrategyOptions.DEFAULT.executor(executor))) {
+            List<Strategy> workers = workers(threads, 2, 1);
+            for (int again = 0; again < 3; again++) {
+                for (FutureTask<List<String>> task : start(workers, (w, strategy) -> {
+                         System.gc(); // whatever is collected now: nothing of another worker's
+                         return everything(strategy);
+                     })) {
+                    equal(wanted, task.get());
+                }
+            }
+            workers.forEach(Strategy::close);
+        }
+        executor.shutdown();
+    }
+
+    private static void fail() throws Exception {
+        IOException mine = new IOException("boom");
+        List<Strategy> workers = workers(StrategyOptions.DEFAULT, 1, 2);
+        List<FutureTask<Void>> tasks = start(workers, (w, strategy) -> {
+            strategy.run(replica -> {
+                if (replica.id() == 2) {
+                    throw mine;
+                }
+                replica.barrier();
+            });
+            return null;
+        });
+        check(failure(tasks.get(1)) == mine);
+        DistException report = (DistException) failure(tasks.get(0));
+        equal(1, report.worker());
+        check(report.getMessage().contains("boom"), report);
+        for (FutureTask<Void> task : start(workers, (w, strategy) -> {
+                 strategy.run(replica -> replica.barrier());
+                 return (Void) null;
+             })) {
+            task.get();
+        }
+        workers.forEach(Strategy::close);
+    }
+
+    private static void absent() {
+        Network network = new Network(2);
+        StrategyOptions hurried = options(2, 0).network(network).replicas(1).timeout(Duration.ofMillis(20));
+        try (Strategy strategy = new Strategy(hurried)) {
+            for (Tap.Test test : List.<Tap.Test>of(()
+                                                           -> Variable.create(strategy, "v", tensor(1)),
+                         () -> strategy.run(replica -> replica.barrier()))) {
+                DistException late = thrown(DistException.class, test);
+                equal(Status.DEADLINE_EXCEEDED, late.status());
+                equal(1, late.worker());
+                check(late.getMessage().contains("worker 1"), late);
+            }
+        }
+        try (Strategy unreached = new Strategy(options(2, 1).replicas(1))) {
+            DistException report =
+                    thrown(DistException.class, () -> unreached.run(replica -> replica.barrier()));
+            equal(Status.UNAVAILABLE, report.status());
+            check(report.hint().contains("StrategyOptions.network"), report.hint());
+        }
+        network.close();
+    }
+
+    private static void refused(Status status, String words, Tap.Test test) {
+        DistException e = thrown(DistException.class, test);
+        equal(status, e.status());
+        check(e.getMessage().contains(words), e);
+    }
+
+    private static void misuse() {
+        for (int n : new int[] {0, -1, 257, Integer.MAX_VALUE}) {
+            refused(Status.INVALID_ARGUMENT, "", () -> new Network(n));
+        }
+        refused(Status.INVALID_ARGUMENT, "creditBytes is 100", () -> new Network(2, new NetworkOptions(100)));
+        Network network = new Network(2, new NetworkOptions(1 << 16));
+        refused(Status.INVALID_ARGUMENT, "MULTI_WORKER_MIRRORED",
+                () -> new Strategy(StrategyOptions.DEFAULT.replicas(1).network(network)));
+        StrategyOptions first = options(2, 0).replicas(1).network(network);
+        refused(Status.INVALID_ARGUMENT, "the cluster has 2 workers",
+                () -> new Strategy(first.replicasOfWorkers(1)));
+        refused(Status.INVALID_ARGUMENT, "replicasOfWorkers[1] is 0",
+                () -> new Strategy(first.replicasOfWorkers(1, 0)));
+        refused(Status.INVALID_ARGUMENT, "stagingBytes is -1", () -> new Strategy(first.stagingBytes(-1)));
+        Strategy strategy = new Strategy(first.stagingBytes(1));
+        refused(Status.FAILED_PRECONDITION, "joined this network", () -> new Strategy(first));
+        network.close();
+        network.close();
+        refused(Status.FAILED_PRECONDITION, "network is closed",
+                () -> new Strategy(options(2, 1).replicas(1).network(network)));
+        strategy.close();
+    }
+
+    private static void collected() {
+        for (int order = 0; order < 3; order++) {
+            Network network = new Network(2);
+            Object[] all = {network, new Strategy(options(2, 0).replicas(1).network(network)),
+                    new Strategy(options(2, 1).replicas(1).network(network))};
+            network = null;
+            for (int i = 0; i < all.length; i++) {
+                all[(order + i) % all.length] = null;
+                System.gc();
+            }
+        }
+    }
+}
