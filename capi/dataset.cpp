@@ -42,6 +42,8 @@ Status read(const dist_dataset_options* options, const char* call, DatasetOption
   out->fetch_to_device = given.fetch_to_device;
   out->place_dataset_on_device = given.place_dataset_on_device;
   out->batch_sizes = {given.batch_sizes, given.num_batch_sizes};
+  out->as_one_process = given.as_one_process;
+  DIST_TRY(require_zero(given.reserved, "dist_dataset_options.reserved"));
   return kOk;
 }
 
@@ -113,13 +115,13 @@ dist_status dist_dataset_create_from_tensors(dist_strategy* strategy, const dist
                                              const dist_dataset_options* options,
                                              dist_dataset** out_dataset) {
   constexpr const char* kCall = "dist_dataset_create_from_tensors";
-  return create(kCall, strategy, options, out_dataset,
-                [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
-                  DIST_TRY(require(tensors, kCall, "tensors"));
-                  DIST_TRY(check_list(tensors, n, kCall, "tensors"));
-                  return Dataset::create_from_tensors(self.memory(), self.replicas().local(), {tensors, n},
-                                                      wanted, out);
-                });
+  return create(
+      kCall, strategy, options, out_dataset,
+      [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
+        DIST_TRY(require(tensors, kCall, "tensors"));
+        DIST_TRY(check_list(tensors, n, kCall, "tensors"));
+        return Dataset::create_from_tensors(self.memory(), self.readers(), {tensors, n}, wanted, out);
+      });
 }
 
 dist_status dist_dataset_create_from_callback(dist_strategy* strategy, dist_source_fn fn, void* user_data,
@@ -129,8 +131,8 @@ dist_status dist_dataset_create_from_callback(dist_strategy* strategy, dist_sour
   return create(kCall, strategy, options, out_dataset,
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-                  return Dataset::create_from_callback(self.memory(), self.replicas().local(), fn, user_data,
-                                                       release, wanted, out);
+                  return Dataset::create_from_callback(self.memory(), self.readers(), fn, user_data, release,
+                                                       wanted, out);
                 });
 }
 
@@ -143,8 +145,8 @@ dist_status dist_dataset_create_from_files(dist_strategy* strategy, const char* 
                   DIST_TRY(require(names, kCall, "names"));
                   DIST_TRY(check_list(names, n, kCall, "names"));
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-                  return Dataset::create_from_files(self.memory(), self.replicas().local(), {names, n}, fn,
-                                                    user_data, release, wanted, out);
+                  return Dataset::create_from_files(self.memory(), self.readers(), {names, n}, fn, user_data,
+                                                    release, wanted, out);
                 });
 }
 
@@ -157,9 +159,10 @@ dist_status dist_dataset_create_from_function(dist_strategy* strategy, dist_data
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
                   HostMaker host{fn, user_data};
                   const DatasetMaker maker(HostMaker::call, &host);
-                  const bool may_replicate = self.layout() == DIST_STRATEGY_MIRRORED;
-                  return Dataset::create_from_function(self.memory(), self.replicas().local(), may_replicate,
-                                                       maker, wanted, out);
+                  const bool may_replicate = self.layout() == DIST_STRATEGY_MIRRORED &&
+                                             self.kind() != DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+                  return Dataset::create_from_function(self.memory(), self.readers(), may_replicate, maker,
+                                                       wanted, out);
                 });
 }
 
@@ -275,7 +278,7 @@ dist_status dist_dataset_reduce(dist_dataset* dataset, dist_value* initial, dist
     DIST_TRY(require(out_state, kCall, "out_state"));
     DIST_TRY(check_may_pass(*unwrap_dataset(dataset), kCall));
     ValueRef state = ValueRef::share(unwrap(initial));
-    DIST_TRY(reduce_pass(*unwrap_dataset(dataset), fn, user_data, &state));
+    DIST_TRY(reduce_pass(*unwrap_dataset(dataset), next_batch, fn, user_data, &state));
     *out_state = wrap(state.take());
     return kOk;
   });

@@ -9,8 +9,8 @@ namespace dist {
 int64_t Cutter::wanted() const noexcept {
   if (division_.cut != Division::Cut::kSizes) return division_.batch;
   int64_t sum = 0;
-  for (int64_t r = 0; r < division_.replicas; ++r) {
-    const int64_t size = division_.size(batches_ + r, batch_examples_);
+  for (int64_t piece = 0; piece < division_.step_pieces; ++piece) {
+    const int64_t size = division_.size(batches_ + piece, batch_examples_);
     sum += std::min(size, std::numeric_limits<int64_t>::max() - sum);
   }
   return sum;
@@ -22,8 +22,7 @@ bool Cutter::cut(int64_t found) noexcept {
   const bool full = division_.batch == 0 || found == division_.batch;
   if (!full && (found == 0 || division_.drop_remainder)) return false;
   for (std::size_t r = 0; r < parts_.size(); ++r) {
-    const auto replica = static_cast<int64_t>(r);
-    parts_[r] = part_of(found, division_.pieces, division_.first_piece + replica * division_.piece_step);
+    parts_[r] = part_of(found, division_.pieces, division_.piece(static_cast<int64_t>(r)));
   }
   ++batches_;
   return true;
@@ -33,18 +32,20 @@ bool Cutter::cut(int64_t found) noexcept {
 bool Cutter::cut_to_sizes(int64_t found) noexcept {
   bool any = false;
   int64_t first = 0;
-  for (std::size_t r = 0; r < parts_.size(); ++r) {
-    parts_[r] = {first, 0};
+  for (int64_t piece = 0; piece < division_.step_pieces; ++piece) {
+    const int64_t replica = piece - division_.first_piece;
+    const bool own = replica >= 0 && replica < division_.replicas;
+    if (own) parts_[static_cast<std::size_t>(replica)] = {first, 0};
     if (ended_) continue;
-    const int64_t size = division_.size(batches_ + static_cast<int64_t>(r), batch_examples_);
+    const int64_t size = division_.size(batches_ + piece, batch_examples_);
     const int64_t count = std::min(size, found - first);
     ended_ = count < size;
     if (ended_ && (count == 0 || division_.drop_remainder)) continue;
     any = true;
-    parts_[r].count = count;
+    if (own) parts_[static_cast<std::size_t>(replica)].count = count;
     first += count;
   }
-  batches_ += static_cast<int64_t>(parts_.size());
+  batches_ += division_.step_pieces;
   return any;
 }
 

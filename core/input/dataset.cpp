@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "core/input/batch.hpp"
+#include "core/input/deal.hpp"
 #include "core/input/function_source.hpp"
 #include "core/input/row_source.hpp"
 
@@ -28,7 +30,8 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
                         options.shuffle != 0 || options.seed != 0 || options.static_shapes != 0 ||
                         !options.batch_sizes.empty();
   const bool sharding = options.shard_policy != 0 || options.num_workers != 0 || options.worker_index != 0 ||
-                        options.worker_batches != 0 || options.shard_hint != 0 || options.interleave != 0;
+                        options.worker_batches != 0 || options.shard_hint != 0 || options.interleave != 0 ||
+                        options.as_one_process != 0;
   if (batching || sharding) {
     return invalid_argument(
         "of a dataset that a function makes, only prefetch, replication_mode, fetch_to_device and "
@@ -67,45 +70,56 @@ Status per_replica_batch_size(const InputContext& context, int64_t global_batch_
   return kOk;
 }
 
-Dataset::Dataset(Memory& memory, int32_t num_replicas, const DatasetOptions& options)
+Dataset::Dataset(Memory& memory, const Readers& readers, const DatasetOptions& options)
     : Counted(memory),
-      num_replicas_(num_replicas),
+      readers_(readers),
+      of_strategys_workers_(readers.workers && options.num_workers == 0),
       options_(options),
       sizes_(options.batch_sizes.empty() ? Ref<Sizes>() : make_counted<Sizes>(memory, options.batch_sizes)),
       prefetch_(options.prefetch < 0    ? 0
                 : options.prefetch == 0 ? 1
                                         : options.prefetch) {
   if (sizes_) options_.batch_sizes = sizes_->all;
+  if (!of_strategys_workers_) return;
+  options_.num_workers = readers.workers->num_workers();
+  options_.worker_index += readers.me;
+  options_.layout = readers.workers;
 }
 
 // Last of all that can fail, but for what the options say.
 Status Dataset::set_source(Ref<Source> source) {
-  DIST_TRY(divide(options_, num_replicas_, sizes_, source->facts(), &division_));
+  if (of_strategys_workers_ && options_.worker_index != readers_.me) {
+    return invalid_argument(
+        "worker_index is set and num_workers 0, which stands for the strategy's own workers and index: give "
+        "both, or "
+        "neither");
+  }
+  DIST_TRY(divide(options_, num_replicas(), sizes_, source->facts(), &division_));
   source_ = std::move(source);
   return kOk;
 }
 
-Status Dataset::create_from_tensors(Memory& memory, int32_t num_replicas,
+Status Dataset::create_from_tensors(Memory& memory, const Readers& readers,
                                     std::span<const dist_tensor> tensors, const DatasetOptions& options,
                                     Ref<Dataset>* out) {
   DIST_TRY(check_one_pipeline(options));
   Ref<RowSource> source;
   DIST_TRY(RowSource::create(memory, tensors, &source));
-  Ref<Dataset> dataset = make_counted<Dataset>(memory, num_replicas, options);
+  Ref<Dataset> dataset = make_counted<Dataset>(memory, readers, options);
   dataset->of_rows_ = true;
   DIST_TRY(dataset->set_source(Ref<Source>::adopt(source.take())));
   *out = std::move(dataset);
   return kOk;
 }
 
-Status Dataset::create_from_host(Memory& memory, int32_t num_replicas, Ref<HostSource> host,
+Status Dataset::create_from_host(Memory& memory, const Readers& readers, Ref<HostSource> host,
                                  const DatasetOptions& options, Ref<Dataset>* out) {
   DIST_TRY(check_one_pipeline(options));
   if (options.shuffle == 1) {
     return invalid_argument(
         "shuffle is 1, but a source that is a callback has an order of its own: shuffle there");
   }
-  Ref<Dataset> dataset = make_counted<Dataset>(memory, num_replicas, options);
+  Ref<Dataset> dataset = make_counted<Dataset>(memory, readers, options);
   DIST_TRY(dataset->set_source(
       Ref<Source>::adopt(make_counted<ElementSource>(memory, std::move(host), options.interleave,
                                                      ElementSource::Give::kElements, int64_t{0})
@@ -114,17 +128,17 @@ Status Dataset::create_from_host(Memory& memory, int32_t num_replicas, Ref<HostS
   return kOk;
 }
 
-Status Dataset::create_from_callback(Memory& memory, int32_t num_replicas, HostSource::Fn fn, void* user_data,
-                                     HostSource::Release release, const DatasetOptions& options,
-                                     Ref<Dataset>* out) {
+Status Dataset::create_from_callback(Memory& memory, const Readers& readers, HostSource::Fn fn,
+                                     void* user_data, HostSource::Release release,
+                                     const DatasetOptions& options, Ref<Dataset>* out) {
   Ref<HostSource> host =
       make_counted<HostSource>(memory, fn, nullptr, std::span<const char* const>(), user_data);
-  DIST_TRY(create_from_host(memory, num_replicas, host, options, out));
+  DIST_TRY(create_from_host(memory, readers, host, options, out));
   host->own(release);
   return kOk;
 }
 
-Status Dataset::create_from_files(Memory& memory, int32_t num_replicas, std::span<const char* const> names,
+Status Dataset::create_from_files(Memory& memory, const Readers& readers, std::span<const char* const> names,
                                   HostSource::FileFn fn, void* user_data, HostSource::Release release,
                                   const DatasetOptions& options, Ref<Dataset>* out) {
   if (names.empty()) return invalid_argument("n is 0: a dataset is made of one file or more");
@@ -132,7 +146,7 @@ Status Dataset::create_from_files(Memory& memory, int32_t num_replicas, std::spa
     if (names[i] == nullptr) return invalid_argument("names[%zu] is NULL; a file must have a name", i);
   }
   Ref<HostSource> host = make_counted<HostSource>(memory, nullptr, fn, names, user_data);
-  DIST_TRY(create_from_host(memory, num_replicas, host, options, out));
+  DIST_TRY(create_from_host(memory, readers, host, options, out));
   host->own(release);
   return kOk;
 }
@@ -169,25 +183,32 @@ Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const 
   return kOk;
 }
 
-Status Dataset::create_from_function(Memory& memory, int32_t num_replicas, bool may_replicate,
+Status Dataset::create_from_function(Memory& memory, const Readers& readers, bool may_replicate,
                                      const DatasetMaker& maker, const DatasetOptions& options,
                                      Ref<Dataset>* out) {
   DIST_TRY(check_function_options(options, may_replicate));
+  const int32_t num_replicas = readers.num_replicas;
   const int32_t pipelines = options.replication_mode == DIST_INPUT_PER_REPLICA ? num_replicas : 1;
   std::pmr::vector<Ref<Dataset>> made(static_cast<std::size_t>(pipelines), &memory);
   for (int32_t id = 0; id < pipelines; ++id) {
     Ref<Dataset>& one = made[static_cast<std::size_t>(id)];
-    DIST_TRY(maker.make({pipelines, id, num_replicas}, &one));
+    InputContext context{pipelines, id, num_replicas};
+    if (readers.workers) {
+      context = {readers.workers->num_workers(), readers.me, static_cast<int32_t>(readers.workers->all())};
+    }
+    DIST_TRY(maker.make(context, &one));
     if (one->is_of_function()) {
       return invalid_argument(
           "the function made a dataset of another function: it makes one of tensors, of a callback "
           "or of files");
     }
   }
-  Ref<Dataset> dataset = make_counted<Dataset>(memory, num_replicas, options);
+  Ref<Dataset> dataset = make_counted<Dataset>(memory, readers, options);
   dataset->of_function_ = true;
-  DIST_TRY(dataset->set_source(Ref<Source>::adopt(
-      make_counted<FunctionSource>(memory, std::span<const Ref<Dataset>>(made), num_replicas).take())));
+  DIST_TRY(dataset->set_source(
+      Ref<Source>::adopt(make_counted<FunctionSource>(memory, std::span<const Ref<Dataset>>(made),
+                                                      num_replicas, static_cast<bool>(readers.steps))
+                             .take())));
   *out = std::move(dataset);
   return kOk;
 }
@@ -211,16 +232,41 @@ bool Dataset::has_static_shapes() const noexcept {
 }
 
 Status Dataset::make_pass_for_one(Ref<Pass>* out) {
+  // The function that made it was told which input pipeline it is.
+  DatasetOptions options = options_;
+  if (of_strategys_workers_) {
+    options.num_workers = 0;
+    options.worker_index = 0;
+    options.layout = {};
+  }
   Division division;
-  DIST_TRY(divide(options_, 1, sizes_, source_->facts(), &division));
+  DIST_TRY(divide(options, 1, sizes_, source_->facts(), &division));
   return source_->make_pass(recipe(division), out);
+}
+
+Status Dataset::make_empty(ValueRef* out) {
+  Slice model;
+  bool fixed = false;
+  DIST_TRY(source_->model(&model.element, &fixed));
+  const auto replicas = static_cast<std::size_t>(num_replicas());
+  if (!of_function_ && division_.cut != Division::Cut::kWhole) {
+    const std::pmr::vector<Part> none(replicas, &memory());
+    return division_.batch == 0 ? split_elements(memory(), {&model, 1}, none, out)
+                                : stack_elements(memory(), {&model, 1}, none, out);
+  }
+  ValueRef empty;
+  DIST_TRY(empty_like(memory(), *model.element, &empty));
+  if (!empty) return kOk;
+  const std::pmr::vector<Value*> all(replicas, empty.get(), &memory());
+  return join_components(memory(), all, out);
 }
 
 Status Dataset::make_pass_of(int32_t worker, Source& source, Ref<Pass>* out) {
   DatasetOptions options = options_;
   options.worker_index = worker;
+  const int64_t replicas = options.layout ? options.layout->replicas(worker) : num_replicas();
   Division division;
-  DIST_TRY(divide(options, num_replicas_, sizes_, source.facts(), &division));
+  DIST_TRY(divide(options, replicas, sizes_, source.facts(), &division));
   return source.make_pass(recipe(division), out);
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/status.hpp"
 #include "core/input/element_source.hpp"
 #include "core/input/source.hpp"
+#include "core/input/steps.hpp"
 
 namespace dist {
 
@@ -43,20 +44,31 @@ class DatasetMaker {
   void* const user_data_;
 };
 
+// For which replicas a dataset makes batches: those of this worker, and where there are others, which it is of them.
+struct Readers {
+  Readers(int32_t replicas) noexcept
+      : num_replicas(replicas) {}  // NOLINT: a number of replicas is all of it mostly
+
+  int32_t num_replicas;
+  int32_t me = 0;
+  Ref<WorkerLayout> workers;  // NULL: there is one alone
+  Ref<Steps> steps;           // likewise
+};
+
 class Dataset final : public Counted {
  public:
-  static Status create_from_tensors(Memory& memory, int32_t num_replicas,
+  static Status create_from_tensors(Memory& memory, const Readers& readers,
                                     std::span<const dist_tensor> tensors, const DatasetOptions& options,
                                     Ref<Dataset>* out);
   // Where it fails, `release` is not called.
-  static Status create_from_callback(Memory& memory, int32_t num_replicas, HostSource::Fn fn, void* user_data,
-                                     HostSource::Release release, const DatasetOptions& options,
-                                     Ref<Dataset>* out);
-  static Status create_from_files(Memory& memory, int32_t num_replicas, std::span<const char* const> names,
+  static Status create_from_callback(Memory& memory, const Readers& readers, HostSource::Fn fn,
+                                     void* user_data, HostSource::Release release,
+                                     const DatasetOptions& options, Ref<Dataset>* out);
+  static Status create_from_files(Memory& memory, const Readers& readers, std::span<const char* const> names,
                                   HostSource::FileFn fn, void* user_data, HostSource::Release release,
                                   const DatasetOptions& options, Ref<Dataset>* out);
   // `may_replicate`: the strategy can have a pipeline for each replica.
-  static Status create_from_function(Memory& memory, int32_t num_replicas, bool may_replicate,
+  static Status create_from_function(Memory& memory, const Readers& readers, bool may_replicate,
                                      const DatasetMaker& maker, const DatasetOptions& options,
                                      Ref<Dataset>* out);
   // Of a handle, which may be another object's, or NULL: INVALID_ARGUMENT. `call` is the function's name in
@@ -66,7 +78,7 @@ class Dataset final : public Counted {
   // that is gone may have held a lock.
   static void close(Dataset* dataset) noexcept;
 
-  Dataset(Memory& memory, int32_t num_replicas, const DatasetOptions& options);
+  Dataset(Memory& memory, const Readers& readers, const DatasetOptions& options);
 
   // FAILED_PRECONDITION in a child of the process that made the dataset.
   Status check_process() const noexcept;
@@ -75,7 +87,10 @@ class Dataset final : public Counted {
   const DatasetOptions& options() const noexcept { return options_; }
   const Division& division() const noexcept { return division_; }
   Source& source() const noexcept { return *source_; }
-  int32_t num_replicas() const noexcept { return num_replicas_; }
+  // Of this worker.
+  int32_t num_replicas() const noexcept { return readers_.num_replicas; }
+  // With whom passes go on step by step; NULL: nobody.
+  Steps* steps() const noexcept { return readers_.steps.get(); }
   bool is_of_function() const noexcept { return of_function_; }
   // Whether all batches have one shape, so that none can be empty.
   bool has_static_shapes() const noexcept;
@@ -83,6 +98,9 @@ class Dataset final : public Counted {
   Status make_pass(Ref<Pass>* out) { return source_->make_pass(recipe(division_), out); }
   // A pass whose batches are not split, as for one replica.
   Status make_pass_for_one(Ref<Pass>* out);
+  // A batch without examples, as a worker gets one that is out of data. *out stays NULL where batches have a part that
+  // has no examples.
+  Status make_empty(ValueRef* out);
   // A pass of another worker of the same dataset, over another source.
   Status make_pass_of(int32_t worker, Source& source, Ref<Pass>* out);
 
@@ -94,14 +112,15 @@ class Dataset final : public Counted {
   tbb::task_arena& arena() noexcept { return arena_; }
 
  private:
-  static Status create_from_host(Memory& memory, int32_t num_replicas, Ref<HostSource> host,
+  static Status create_from_host(Memory& memory, const Readers& readers, Ref<HostSource> host,
                                  const DatasetOptions& options, Ref<Dataset>* out);
   Status set_source(Ref<Source> source);
   Recipe recipe(const Division& division) const noexcept {
     return {division, options_.shuffle != 0, options_.seed};
   }
 
-  const int32_t num_replicas_;
+  const Readers readers_;
+  bool of_strategys_workers_;  // and of no others that the options gave
   DatasetOptions options_;
   Ref<Sizes> sizes_;  // options_.batch_sizes
   Division division_;

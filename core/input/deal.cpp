@@ -86,7 +86,8 @@ Status empty_like(Memory& memory, Value& model, ValueRef* out) {
     default: break;
   }
   if (is_batch_of_handles(model)) return Value::create(memory, DIST_VALUE_LIST, {}, out);
-  return model.is_nest() ? empty_items(memory, model, out) : kOk;
+  if (!model.is_nest() && !model.distributed()) return kOk;
+  return empty_items(memory, model, out);
 }
 
 }  // namespace dist

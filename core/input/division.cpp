@@ -22,6 +22,7 @@ Status check_numbers(const DatasetOptions& options) noexcept {
   DIST_TRY(check_flag("fetch_to_device", options.fetch_to_device, -1));
   DIST_TRY(check_flag("place_dataset_on_device", options.place_dataset_on_device));
   DIST_TRY(check_flag("replication_mode", options.replication_mode));
+  DIST_TRY(check_flag("as_one_process", options.as_one_process));
   if (options.global_batch_size < 0) {
     return invalid_argument(
         "global_batch_size is %lld; it is 1 or more, or 0 where elements are batches already",
@@ -76,10 +77,38 @@ Status check_files(const SourceFacts& source, int64_t workers) noexcept {
       source.num_files, static_cast<long long>(workers));
 }
 
+// The replicas of the workers before this one, and of all. Without a layout all have as many.
+struct Replicas {
+  int64_t first;
+  int64_t all;
+};
+Replicas replicas_of(const DatasetOptions& options, int64_t own) noexcept {
+  if (options.layout) return {options.layout->first(options.worker_index), options.layout->all()};
+  return {options.worker_index * own, options.num_workers * own};
+}
+
+// The replicas of all workers get what those of one process would. Every worker reads everything for that.
+Status divide_as_one_process(const DatasetOptions& options, Division* out) noexcept {
+  if (options.worker_batches != 0 ||
+      (options.shard_policy != DIST_SHARD_AUTO && options.shard_policy != DIST_SHARD_DATA)) {
+    return invalid_argument(
+        "as_one_process is 1, where replicas get what those of one process would: shard_policy is then "
+        "DIST_SHARD_AUTO or DIST_SHARD_DATA, and worker_batches 0");
+  }
+  const Replicas replicas = replicas_of(options, out->replicas);
+  out->pieces = replicas.all;
+  out->step_pieces = replicas.all;
+  out->first_piece = replicas.first;
+  return kOk;
+}
+
 // Of several workers: which part of the source is this one's, and whether batches are cut for all of them.
 Status divide_between_workers(const DatasetOptions& options, int32_t policy, const SourceFacts& source,
                               Division* out) noexcept {
+  if (options.as_one_process != 0) return divide_as_one_process(options, out);
   const Turn own{options.worker_index, options.num_workers};
+  const Replicas replicas = replicas_of(options, out->replicas);
+  const bool even = !options.layout || options.layout->is_even();
   const bool cut_for_all = options.worker_batches == 0 && !out->sizes;
   if (policy == DIST_SHARD_DATA) {
     if (out->sizes) {
@@ -88,9 +117,11 @@ Status divide_between_workers(const DatasetOptions& options, int32_t policy, con
           "dist_batch_sizes_for_worker()'s and a policy by which each worker reads a source of its own");
     }
     if (cut_for_all) {
-      out->pieces *= own.step;
+      out->pieces = replicas.all;
       out->first_piece = own.first;
       out->piece_step = own.step;
+      if (!even) out->layout = options.layout;
+      out->worker = own.first;
     } else {
       out->batches = own;
     }
@@ -104,8 +135,10 @@ Status divide_between_workers(const DatasetOptions& options, int32_t policy, con
   }
   if (cut_for_all) {
     out->cut = Division::Cut::kSizes;
-    out->pieces = out->replicas * own.step;
-    out->size_offset = out->replicas * own.first;
+    out->pieces = replicas.all;
+    out->size_offset = replicas.first;
+    // By one where they have not all as many: then each worker gets as much in as many steps as there are replicas.
+    if (!even) out->size_turn = 1;
   }
   return kOk;
 }
@@ -114,7 +147,8 @@ Status divide_between_workers(const DatasetOptions& options, int32_t policy, con
 
 int64_t Division::size(int64_t index, int64_t batch_examples) const noexcept {
   if (sizes) return sizes->all[static_cast<std::size_t>(index) % sizes->all.size()];
-  return piece_size(batch != 0 ? batch : batch_examples, pieces, size_offset, index);
+  const int64_t turned = index / step_pieces % pieces * size_turn + index % step_pieces;
+  return piece_size(batch != 0 ? batch : batch_examples, pieces, size_offset, turned);
 }
 
 Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>& sizes,
@@ -127,6 +161,8 @@ Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>&
   made.batch = options.global_batch_size;
   made.drop_remainder = options.drop_remainder != 0;
   made.pieces = replicas;
+  made.step_pieces = replicas;
+  made.size_turn = replicas;
   made.sizes = sizes;
   if (sizes) made.cut = Division::Cut::kSizes;
   int32_t policy = options.shard_policy;

@@ -10,6 +10,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/input/partial_batch.hpp"
+#include "core/input/worker_layout.hpp"
 
 namespace dist {
 
@@ -30,6 +31,8 @@ struct DatasetOptions {
   int32_t fetch_to_device = 0;
   int32_t place_dataset_on_device = 0;
   std::span<const int64_t> batch_sizes = {};
+  int32_t as_one_process = 0;
+  Ref<WorkerLayout> layout;  // of num_workers workers; NULL: each has as many replicas as this one
 };
 
 // The caller's batch_sizes, kept.
@@ -52,7 +55,7 @@ struct Turn {
 struct Division {
   enum class Cut {
     kWhole,  // not at all: elements are batches, of anything
-    kEven,   // each batch into `pieces` pieces; the replicas get first_piece, first_piece + piece_step, ...
+    kEven,   // each batch into `pieces` pieces; replica r gets piece(r)
     kSizes   // the source's examples, whatever batches they came in, into pieces of size(0), size(1), ...
   };
 
@@ -63,13 +66,21 @@ struct Division {
   int64_t pieces = 1;
   int64_t first_piece = 0;
   int64_t piece_step = 1;
-  int64_t size_offset = 0;  // kSizes, without `sizes`: piece_size()'s, of `pieces`
+  Ref<WorkerLayout> layout;  // kEven: of workers that take turns at pieces; NULL: they are first_piece,
+                             // first_piece + piece_step, ...
+  int64_t worker = 0;        // of the layout
+  int64_t step_pieces = 1;   // kSizes: of which first_piece and the following ones are the replicas'
+  int64_t size_offset = 0;   // kSizes, without `sizes`: piece_size()'s, of `pieces`
+  int64_t size_turn = 1;     // the same: by how much it grows from step to step
   Ref<Sizes> sizes;
   // This worker's part.
   Turn files;
   Turn elements;
   Turn batches;
 
+  int64_t piece(int64_t replica) const noexcept {
+    return layout ? layout->place_in_turns(worker, replica) : first_piece + replica * piece_step;
+  }
   // `batch_examples`: of a batch, where elements are batches.
   int64_t size(int64_t index, int64_t batch_examples) const noexcept;
 };

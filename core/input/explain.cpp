@@ -52,7 +52,7 @@ class Explainer {
     } else {
       add("replicas: replica r of step k gets batch k * %d + r\n", dataset_.num_replicas());
     }
-    if (dataset_.has_static_shapes()) {
+    if (dataset_.has_static_shapes() && dataset_.steps() == nullptr) {
       add("end: a step for which a batch is missing is left out, since all batches have one shape\n");
     } else {
       add("end: a step for which a batch is missing has empty batches in its place\n");
@@ -90,7 +90,9 @@ class Explainer {
     } else if (division_.batches.step > 1) {
       add("it reads batches %lld, %lld, ...", static_cast<long long>(division_.batches.first),
           static_cast<long long>(division_.batches.first) + division_.batches.step);
-    } else if (division_.piece_step > 1) {
+    } else if (options_.as_one_process != 0) {
+      add("each batch is cut for all of them, as for one process");
+    } else if (division_.piece_step > 1 || division_.layout) {
       add("each batch is cut for all of them");
     } else {
       add("it reads everything, as all others do");
@@ -113,7 +115,7 @@ class Explainer {
   }
 
   void explain_piece(int64_t replica) {
-    const int64_t piece = division_.first_piece + replica * division_.piece_step;
+    const int64_t piece = division_.piece(replica);
     add("  replica %lld: piece %lld", static_cast<long long>(replica), static_cast<long long>(piece));
     if (division_.batch != 0) {
       const Part part = part_of(division_.batch, division_.pieces, piece);

@@ -83,7 +83,7 @@ class FunctionPass final : public Pass {
   // The last step: empty batches for those who got none, or where an empty batch would be a different shape
   // from all others, no step.
   Status fill_up(Value& model) {
-    if (source_->has_static_shapes()) return pass_is_over();
+    if (source_->has_static_shapes() && !source_->fills_up()) return pass_is_over();
     for (ValueRef& one : dealt_) {
       if (!one) DIST_TRY(empty_like(memory(), model, &one));
       if (!one) return pass_is_over();
@@ -100,8 +100,12 @@ class FunctionPass final : public Pass {
 
 }  // namespace
 
-FunctionSource::FunctionSource(Memory& memory, std::span<const Ref<Dataset>> datasets, int32_t num_replicas)
-    : Source(memory), datasets_(datasets.begin(), datasets.end(), &memory), num_replicas_(num_replicas) {}
+FunctionSource::FunctionSource(Memory& memory, std::span<const Ref<Dataset>> datasets, int32_t num_replicas,
+                               bool fills_up)
+    : Source(memory),
+      datasets_(datasets.begin(), datasets.end(), &memory),
+      num_replicas_(num_replicas),
+      fills_up_(fills_up) {}
 
 FunctionSource::~FunctionSource() = default;
 

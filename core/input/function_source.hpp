@@ -14,8 +14,9 @@ class Dataset;
 
 class FunctionSource final : public Source {
  public:
-  // One dataset, dealt to all replicas in turn, or one for each replica.
-  FunctionSource(Memory& memory, std::span<const Ref<Dataset>> datasets, int32_t num_replicas);
+  // One dataset, dealt to all replicas in turn, or one for each replica. `fills_up`: a last step for which batches are
+  // missing is given whatever their shapes, as other workers may have all of theirs.
+  FunctionSource(Memory& memory, std::span<const Ref<Dataset>> datasets, int32_t num_replicas, bool fills_up);
 
   Status make_pass(const Recipe& recipe, Ref<Pass>* out) override;
   Status numbered(bool batches, int64_t limit, Ref<Source>* out) override;
@@ -24,7 +25,8 @@ class FunctionSource final : public Source {
 
   std::span<const Ref<Dataset>> datasets() const noexcept { return datasets_; }
   bool one_for_each() const noexcept { return datasets_.size() > 1; }
-  // Of one of the datasets: then no batch of a step can be empty.
+  bool fills_up() const noexcept { return fills_up_; }
+  // Of one of the datasets: then no batch of a step can be empty, unless it is filled up.
   bool has_static_shapes() const noexcept;
 
  private:
@@ -32,6 +34,7 @@ class FunctionSource final : public Source {
 
   std::pmr::vector<Ref<Dataset>> datasets_;
   int32_t num_replicas_;
+  bool fills_up_;
 };
 
 }  // namespace dist

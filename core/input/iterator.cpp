@@ -11,6 +11,7 @@
 
 #include "core/base/os/thread.hpp"
 #include "core/base/source_call.hpp"
+#include "core/input/deal.hpp"
 
 namespace dist {
 
@@ -98,17 +99,54 @@ Iterator::~Iterator() {
   if (!stop_task(lock)) made_.wait(lock, [&] { return !ahead_; });
 }
 
-Status Iterator::next(const Interrupt& interrupt, const char* call, ValueRef* out) {
+// Afterwards a batch is ready, or there is none.
+Status Iterator::prepare(Lock& lock, const Interrupt& interrupt, const char* call) {
   DIST_TRY(dataset_->check_process());
   DIST_TRY(check_not_in_source(call));
-  Lock lock(mutex_);
-  if (ready_.empty() && end_.code == DIST_OK) {
-    if (stop_task(lock)) {
-      make_batch(lock);
-    } else {
-      DIST_TRY(await_batch(lock, interrupt));
+  lock.lock();
+  if (!ready_.empty() || end_.code != DIST_OK) return kOk;
+  if (!stop_task(lock)) return await_batch(lock, interrupt);
+  make_batch(lock);
+  return kOk;
+}
+
+Status Iterator::look(const Interrupt& interrupt, const char* call, bool* there) {
+  Lock lock(mutex_, std::defer_lock);
+  DIST_TRY(prepare(lock, interrupt, call));
+  *there = !ready_.empty();
+  // Later nothing might show what batches are like.
+  if (*there && !empty_) DIST_TRY(empty_like(memory(), *ready_.front().batch, &empty_));
+  return *there || end_.code == DIST_OUT_OF_RANGE ? kOk : fail(end_);
+}
+
+Status Iterator::empty(ValueRef* out) {
+  if (!empty_) {
+    const Status status = dataset_->make_empty(&empty_);
+    if (status.code() == DIST_OUT_OF_RANGE) {
+      return failed_precondition(
+          "this worker's source has no element, while other workers have batches, and nothing shows what an "
+          "empty "
+          "batch would be like");
     }
+    DIST_TRY(status);
   }
+  *out = empty_;
+  return kOk;
+}
+
+void Iterator::end_pass() {
+  Lock lock(mutex_);
+  if (!stop_task(lock)) made_.wait(lock, [&] { return !ahead_; });
+  ready_.clear();
+  pass_ = {};
+  ended_ = true;
+  static_cast<void>(pass_is_over());
+  end_ = last_error();
+}
+
+Status Iterator::next(const Interrupt& interrupt, const char* call, ValueRef* out) {
+  Lock lock(mutex_, std::defer_lock);
+  DIST_TRY(prepare(lock, interrupt, call));
   if (ready_.empty()) return fail(end_);
   *out = std::move(ready_.front().batch);
   const int64_t pass = position_.pass;

@@ -39,6 +39,14 @@ class Iterator final : public Counted {
   // The next batch. After a failure of the source's, OUT_OF_RANGE among them, the same one again. `call` is
   // the function's name in messages.
   Status next(const Interrupt& interrupt, const char* call, ValueRef* out);
+  // Waits for it, and leaves it there. OK also where the pass is over: then *there is false.
+  Status look(const Interrupt& interrupt, const char* call, bool* there);
+  // A batch without examples in its place, where other workers have one; NULL where there can be none.
+  Status empty(ValueRef* out);
+  // Leaves out what is left of the pass.
+  void end_pass();
+  // Whether all workers have left it, and nobody is asked any more.
+  bool has_ended() const noexcept { return ended_; }
   // Where the next batch begins.
   Status position(Position* out);
   const Dataset& dataset() const noexcept { return *dataset_; }
@@ -57,6 +65,7 @@ class Iterator final : public Counted {
   bool stop_task(const Lock&) noexcept;
   void make_batch(Lock& lock);
   Status await_batch(Lock& lock, const Interrupt& interrupt);
+  Status prepare(Lock& lock, const Interrupt& interrupt, const char* call);
   static void run_task(Ticket& ticket) noexcept;
 
   const Ref<Dataset> dataset_;
@@ -68,6 +77,8 @@ class Iterator final : public Counted {
   Position position_;   // after the last batch that was given out
   bool ahead_ = false;  // a task makes the next batch, now or later
   bool closing_ = false;
+  bool ended_ = false;
+  ValueRef empty_;   // of several workers: a batch without examples
   ErrorRecord end_;  // why there are no more batches than ready_, where its code is not OK
 };
 

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/input/reduce.hpp"
 
-#include "core/input/iterator.hpp"
-
 namespace dist {
 
-Status reduce_pass(Dataset& dataset, ReducePassFn fn, void* user_data, ValueRef* state) {
+Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user_data, ValueRef* state) {
   Ref<Iterator> iterator;
   DIST_TRY(Iterator::create(dataset, &iterator));
   for (;;) {
     ValueRef batch;
-    const Status status = iterator->next({}, "dist_dataset_reduce", &batch);
+    const Status status = take(*iterator, "dist_dataset_reduce", &batch);
     if (status.code() == DIST_OUT_OF_RANGE) return kOk;
     DIST_TRY(status);
     const uint64_t failures = failures_on_this_thread();

@@ -1,31 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/strategy/batches.hpp"
 
+#include <utility>
+
 #include "core/run/current.hpp"
 #include "core/run/replica.hpp"
 
 namespace dist {
+namespace {
+
+// Over several workers: a step that one of them has is a step of all, with an empty batch on those that are out of
+// data. Where one of those cannot have an empty batch, the step is left out.
+Status next_step(Iterator& iterator, Steps& steps, const Iterator::Interrupt& interrupt, const char* call,
+                 ValueRef* out) {
+  if (iterator.has_ended()) return iterator.next(interrupt, call, out);
+  bool there = false;
+  if (!iterator.look(interrupt, call, &there).ok()) return steps.fail_all(call, last_error());
+  ValueRef empty;
+  const Status known = there ? kOk : iterator.empty(&empty);
+  const ErrorRecord why = known.ok() ? ErrorRecord{} : last_error();
+  Steps::Outcome any;
+  DIST_TRY(steps.vote(call, {there, known.ok() && !there && !empty, !known.ok()}, &any));
+  if (!any.batch || (any.nothing && any.unknown < 0)) {
+    iterator.end_pass();
+    return iterator.next(interrupt, call, out);
+  }
+  if (!known.ok()) return fail(why);
+  if (any.unknown >= 0) {
+    return failed_precondition(
+        "%s(): worker %d is out of data, and its source has no element that would show what an empty batch "
+        "is like",
+        call, any.unknown);
+  }
+  if (there) return iterator.next(interrupt, call, out);
+  *out = std::move(empty);
+  return kOk;
+}
+
+}  // namespace
 
 Status check_may_pass(const Dataset& dataset, const char* call) noexcept {
   DIST_TRY(dataset.check_process());
   const Current& here = current();
-  if (here.replica == nullptr || here.merging || dataset.num_replicas() == 1) [[likely]]
+  const bool for_one = dataset.num_replicas() == 1 && dataset.steps() == nullptr;
+  if (here.replica == nullptr || here.merging || for_one) [[likely]]
     return kOk;
   return failed_precondition(
-      "%s() of a dataset for %d replicas belongs to the cross-replica context, and this thread is inside "
+      "%s() of a dataset for %d replicas%s belongs to the cross-replica context, and this thread is inside "
       "replica %d's function: take the batch outside, and give it to dist_run_values()",
-      call, dataset.num_replicas(), here.replica->name().number());
+      call, dataset.num_replicas(), dataset.steps() != nullptr ? " of one of several workers" : "",
+      here.replica->name().number());
 }
 
 Status next_batch(Iterator& iterator, const char* call, ValueRef* out) {
   DIST_TRY(check_may_pass(iterator.dataset(), call));
   Replica* const replica = current().replica;
-  if (replica == nullptr) return iterator.next({}, call, out);
-  // The source may never give it, and the run have a deadline, or be cancelled.
-  const auto check_run = [](void* inside) noexcept {
-    return static_cast<Replica*>(inside)->group().check_run();
-  };
-  return iterator.next({check_run, replica}, call, out);
+  Iterator::Interrupt interrupt;
+  if (replica != nullptr) {
+    // The source may never give it, and the run have a deadline, or be cancelled.
+    interrupt.check = [](void* inside) noexcept {
+      return static_cast<Replica*>(inside)->group().check_run();
+    };
+    interrupt.context = replica;
+  }
+  Steps* const steps = iterator.dataset().steps();
+  return steps == nullptr ? iterator.next(interrupt, call, out)
+                          : next_step(iterator, *steps, interrupt, call, out);
 }
 
 Status next_batch_if_any(Iterator& iterator, const char* call, ValueRef* out) {

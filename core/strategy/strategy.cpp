@@ -235,6 +235,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       wait_graph_(memory, plan.num_replicas),
       group_(memory, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
              Membership{0, nullptr, &wait_graph_, naming_of(worker_), this}),
+      readers_(plan.num_replicas),
       placement_(make_placement(memory, options, plan.num_replicas, mesh_.num_devices)),
       arena_(memory, plan.usable_cpus),
       progress_(memory, plan.usable_cpus),
@@ -243,12 +244,20 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       variables_(memory),
       pool_(memory, group_, wait_graph_, options.host, pool_options(options, plan, std::move(way))) {}
 
+Strategy::~Strategy() {
+  if (steps_) steps_->leave();
+}
+
 ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, const Plan& plan,
                                             WorkerLink::Way way) {
   if (worker_.num_workers() > 1) {
     workers_.emplace(
         memory(), group_, options.host, std::move(way),
         WorkerLink::Options{worker_.me, worker_.replicas, plan.timeout_ns, last_level_cache_bytes()});
+    steps_ = make_counted<WorkerSteps>(memory(), *this);
+    readers_.me = worker_.me;
+    readers_.workers = make_counted<WorkerLayout>(memory(), std::span<const int>(worker_.replicas));
+    readers_.steps = Ref<Steps>::share(steps_.get());
   }
   Arena* const helpers = options.threads == DIST_THREADS_HOST ? nullptr : &progress_;
   ReplicaPool::Options wanted{};

@@ -14,12 +14,14 @@
 #include "core/cross_replica/communication.hpp"
 #include "core/cross_replica/cross_device.hpp"
 #include "core/cross_replica/cross_replica.hpp"
+#include "core/input/dataset.hpp"
 #include "core/run/replica_pool.hpp"
 #include "core/run/worker_link.hpp"
 #include "core/strategy/devices.hpp"
 #include "core/strategy/host_strategy.hpp"
 #include "core/strategy/mesh.hpp"
 #include "core/strategy/worker_place.hpp"
+#include "core/strategy/worker_steps.hpp"
 #include "core/trace/recorder.hpp"
 #include "core/value/variable_registry.hpp"
 #include "dist/types.h"
@@ -92,6 +94,8 @@ class Strategy final : public Counted {
   // Where it is among the workers of its cluster; one alone has no link.
   const WorkerPlace& worker() const noexcept { return worker_; }
   WorkerLink* workers() noexcept { return workers_ ? &*workers_ : nullptr; }
+  // Whom its datasets are for.
+  const Readers& readers() const noexcept { return readers_; }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
@@ -129,7 +133,7 @@ class Strategy final : public Counted {
            WorkerPlace worker, WorkerLink::Way way);
 
  private:
-  ~Strategy() override = default;
+  ~Strategy() override;
   ReplicaPool::Options pool_options(const StrategyOptions& options, const Plan& plan, WorkerLink::Way way);
 
   const StrategyOrigin origin_;
@@ -145,6 +149,8 @@ class Strategy final : public Counted {
   WaitGraph wait_graph_;
   Group group_;
   std::optional<WorkerLink> workers_;
+  Ref<WorkerSteps> steps_;  // of several workers
+  Readers readers_;
   const Placement placement_;
   Arena arena_;     // of functions called from outside
   Arena progress_;  // of asynchronous collectives

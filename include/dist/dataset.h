@@ -25,7 +25,9 @@ typedef struct dist_dataset_options {
                                 (TensorFlow: experimental_per_replica_buffer_size, where none is 0) */
   uint64_t seed;
   int32_t shard_policy; /* DIST_SHARD_...: what of the source goes to which worker */
-  int32_t num_workers;  /* that read this dataset together, each with as many replicas as this one; 0: 1 */
+  /* that read this dataset together, each with as many replicas as this one; 0: those of the strategy (1, but for
+   * DIST_STRATEGY_MULTI_WORKER_MIRRORED), as many replicas as they have, and this one; worker_index is 0 then */
+  int32_t num_workers;
   int32_t worker_index; /* which of them this one is */
   /* 1: global_batch_size counts what one worker gets of a batch, and with DIST_SHARD_DATA whole batches are
    * dealt out; 0: every batch is cut up for all workers */
@@ -46,9 +48,15 @@ typedef struct dist_dataset_options {
    * evenly. Copied */
   const int64_t *batch_sizes;
   size_t num_batch_sizes;
+  /* 1: replica r of all workers gets what replica r of one process with all of them would: q = ceil(m / N) of N replicas
+   * of all workers, and replica n of them all gets piece n. So that W workers of R replicas train to the bits of one
+   * process with W*R. TensorFlow has no such option: there workers take turns at the pieces. Every worker reads
+   * everything. Only with DIST_SHARD_AUTO and DIST_SHARD_DATA */
+  int32_t as_one_process;
+  int32_t reserved; /* 0 */
 } dist_dataset_options;
 #define DIST_DATASET_OPTIONS_INIT \
-  { sizeof(dist_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 }
+  { sizeof(dist_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_dataset_options. */
 DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t struct_size_bytes);
@@ -61,7 +69,8 @@ DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t 
  * A partial last batch is cut by its own size: 10 elements in batches of 8 on 2 replicas are 4 and 4, then 1 and 1. Of
  * several workers (options.num_workers = W, > 1), with q = ceil(m / (W*R)), replica r of worker w gets piece r*W + w
  * (DIST_SHARD_DATA); where workers read different elements, or all of them everything, batches are cut anew to the sizes
- * of dist_batch_sizes_for_worker(). With one replica and one worker nothing is cut: an element that is a batch may be
+ * of dist_batch_sizes_for_worker(). Where workers have not all as many replicas, they take turns as long as they have
+ * one more. With one replica and one worker nothing is cut: an element that is a batch may be
  * anything, a scalar too.
  *
  * Shape    n >= 1 tensors with equal first dimensions (the number of elements).
@@ -139,6 +148,9 @@ typedef dist_status (*dist_dataset_fn)(const dist_input_context *context, dist_d
  *
  * With options.replication_mode DIST_INPUT_PER_REPLICA the function is called R times, with input_pipeline_id r of R, and
  * replica r of step k gets batch k of dataset r.
+ *
+ * Of a strategy of several workers each calls its own function, for its input pipeline of as many as there are workers; what
+ * that makes is its own, and its num_workers is 0 or what the program divides by itself. A last step is then always given.
  *
  * Only prefetch and the three options about replication and devices are read, all others must be 0.
  *
@@ -219,14 +231,20 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *datase
  * The next batch: the element's structure with a per-replica value at each leaf (one replica: a tensor). With
  * several tensors in memory it is a list of them, with one that one.
  *
+ * Of a strategy of several workers it is a call of all of them: as long as one has a batch, those that are out of data get
+ * one without examples; where its parts have no examples (scalars), that step is left out on all. A step that fails is
+ * still there for the next call.
+ *
  * Shape    [elements of that replica, ...]; 0 elements where a batch was smaller than R.
  * Context  Strategy, serialized.
- * Blocks   Until the batch is made; in a merge function until what ends the run, unless it is made on this very thread.
+ * Blocks   Until the batch is made; in a merge function until what ends the run, unless it is made on this very thread. Of
+ *          several workers until all have come, at most for the strategy's timeout.
  * Owns     *out_batch is the caller's: dist_value_release().
  * Errors   OUT_OF_RANGE      the pass is over; again on every further call.
  *          INVALID_ARGUMENT  NULL; elements of a batch differ; an element is a scalar that cannot be split.
- *          FAILED_PRECONDITION  a forked child; inside a replica function, where the dataset is for several.
- *          any               what the source returned.
+ *          FAILED_PRECONDITION  a forked child; inside a replica function, where the dataset is for several, or of several
+ *                            workers; a worker's source had no element to show what an empty batch is like.
+ *          any               what the source returned; of several workers, what another one's did.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_next(dist_iterator *iterator, dist_value **out_batch);
 

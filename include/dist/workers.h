@@ -18,7 +18,7 @@
  * Rules
  *   - Creating a strategy waits for nobody. The first call that needs another worker waits for it, up to its deadline.
  *   - All workers make the same calls in the same order: runs, what reduces, gathers, creates variables or reads one that is
- *     synchronized on reading. What is said of replicas that disagree, leave, err, are late or are cancelled holds
+ *     synchronized on reading, and the steps of datasets. What is said of replicas that disagree, leave, err, are late or are cancelled holds
  *     for workers: everybody returns, and the report says which worker it was (dist_error_info.worker). Worker 0 writes the
  *     report for all. Who does not hear from it decides alone, and says so.
  *   - A worker that has made fewer calls than the others gets their report at its next one, and is in step again after it.

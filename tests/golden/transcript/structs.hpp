@@ -181,6 +181,7 @@ void walk(dist_dataset_options& all, const Fn& fn) {
   fn("fetch_to_device", all.fetch_to_device);
   fn("place_dataset_on_device", all.place_dataset_on_device);
   fn("batch_sizes", all.batch_sizes, &all.num_batch_sizes);
+  fn("as_one_process", all.as_one_process);
 }
 
 template <>

@@ -1649,6 +1649,8 @@ extern void _wrap_dist_dataset_options_fetch_to_device_set_cdist_21ce5e047d7df6a
 extern swig_intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_as_one_process_set_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9(void);
 extern void _wrap_delete_dist_dataset_options_cdist_21ce5e047d7df6a9(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_21ce5e047d7df6a9(uintptr_t arg1, swig_type_646 arg2, swig_type_647 arg3);
@@ -8873,6 +8875,19 @@ func (arg1 SwigcptrDist_dataset_options) GetPlace_dataset_on_device() (_swig_ret
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_dataset_options) SetAs_one_process(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_as_one_process_set_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetAs_one_process() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_as_one_process_get_cdist_21ce5e047d7df6a9(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func NewDist_dataset_options() (_swig_ret Dist_dataset_options) {
 	var swig_r Dist_dataset_options
 	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9()))
@@ -8927,6 +8942,8 @@ type Dist_dataset_options interface {
 	GetFetch_to_device() (_swig_ret int)
 	SetPlace_dataset_on_device(arg2 int)
 	GetPlace_dataset_on_device() (_swig_ret int)
+	SetAs_one_process(arg2 int)
+	GetAs_one_process() (_swig_ret int)
 	Set_batch_sizes(arg2 []int64, arg3 int64)
 }
 

@@ -11832,6 +11832,31 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_21ce5e047d7df
 }
 
 
+void _wrap_dist_dataset_options_as_one_process_set_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->as_one_process = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_21ce5e047d7df6a9(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->as_one_process);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 dist_dataset_options *_wrap_new_dist_dataset_options_cdist_21ce5e047d7df6a9() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;

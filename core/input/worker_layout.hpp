@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerLayout: how many replicas each of the workers has that read a dataset together.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+
+namespace dist {
+
+class WorkerLayout final : public Counted {
+ public:
+  WorkerLayout(Memory& memory, std::span<const int> replicas)
+      : Counted(memory), replicas_(replicas.begin(), replicas.end(), &memory) {}
+
+  int32_t num_workers() const noexcept { return static_cast<int32_t>(replicas_.size()); }
+  int64_t replicas(int64_t worker) const noexcept { return replicas_[static_cast<std::size_t>(worker)]; }
+  // Those of the workers before it.
+  int64_t first(int64_t worker) const noexcept {
+    return std::accumulate(replicas_.begin(), replicas_.begin() + worker, int64_t{0});
+  }
+  int64_t all() const noexcept { return first(num_workers()); }
+  bool is_even() const noexcept {
+    return std::all_of(replicas_.begin(), replicas_.end(), [&](int n) { return n == replicas_[0]; });
+  }
+  // The place of a worker's replica where workers take turns: first the first replica of each, then the second one
+  // of each that has one, ...
+  int64_t place_in_turns(int64_t worker, int64_t replica) const noexcept {
+    int64_t before = 0;
+    for (int64_t w = 0; w < num_workers(); ++w) {
+      before += std::min(replicas(w), replica + (w < worker ? 1 : 0));
+    }
+    return before;
+  }
+
+ private:
+  std::pmr::vector<int> replicas_;
+};
+
+}  // namespace dist
