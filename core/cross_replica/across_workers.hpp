@@ -23,8 +23,8 @@ class AcrossWorkers {
                         std::span<dist_tensor> outs) = 0;
   // The workers' tensors, joined along the axis, along which their sizes may differ.
   virtual Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) = 0;
-  // Every worker gets what worker 0 has.
-  virtual Status broadcast(dist_tensor& tensor) = 0;
+  // Every worker gets what worker 0 has. All must give the same tag, which reports show, and detail.
+  virtual Status broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) = 0;
 
  protected:
   ~AcrossWorkers() = default;

@@ -418,6 +418,21 @@ inline Status ReplicaPool::over(Status outcome) noexcept {
   return outcome;
 }
 
+// A run that does not begin here is one among the workers all the same, or their later ones would not be the same.
+[[gnu::noinline, gnu::cold]] Status ReplicaPool::refused(Status why) noexcept {
+  if (options_.workers != nullptr) {
+    options_.workers->begin_run({});
+    tell_workers(why);
+  }
+  return why;
+}
+
+// The same for one that had no turn: the next one makes up for it.
+[[gnu::noinline, gnu::cold]] Status ReplicaPool::owed(Status why) noexcept {
+  if (options_.workers != nullptr) options_.workers->owe(last_error());
+  return why;
+}
+
 [[gnu::noinline, gnu::cold]] void ReplicaPool::tell_workers(Status outcome) noexcept {
   options_.workers->end_run(outcome, outcome.ok() ? ErrorRecord{} : last_error());
 }
@@ -438,22 +453,25 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
         "this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "
         "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
   }
-  if (limits.cancel != nullptr && limits.cancel->signalled()) return cancelled_early(*limits.cancel);
+  if (limits.cancel != nullptr && limits.cancel->signalled() && options_.workers == nullptr)
+    return cancelled_early(*limits.cancel);
   // Nothing begins in a run that is over.
   if (options_.outer != nullptr) DIST_TRY(options_.outer->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
   const bool in_turn = current().turn == this;
-  if (!in_turn && !lock_.try_lock()) DIST_TRY(await_turn(limits, deadline.at_ns));
+  if (!in_turn && !lock_.try_lock()) {
+    if (const Status waited = await_turn(limits, deadline.at_ns); !waited.ok()) return owed(waited);
+  }
   const Holding holding(*this, !in_turn);
-  DIST_TRY(check_all_out());
-  DIST_TRY(revive());
+  if (const Status all_out = check_all_out(); !all_out.ok()) return refused(all_out);
+  if (const Status revived = revive(); !revived.ok()) return refused(revived);
 
   options_.outer == nullptr ? begin_groups(deadline) : begin_groups_inside(deadline);
   // seq_cst: shut_down() ends what is under way after it has said so, or this sees that.
   if (closing_.load(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
-  if (scope.late()) return cancelled_early(*limits.cancel);
+  if (scope.late()) return refused(cancelled_early(*limits.cancel));
   if (options_.workers != nullptr) [[unlikely]]
     options_.workers->begin_run(deadline);
   body_ = body;

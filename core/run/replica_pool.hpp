@@ -235,6 +235,8 @@ class ReplicaPool {
   Status overdue() noexcept;
   Status over(Status outcome) noexcept;
   void tell_workers(Status outcome) noexcept;
+  Status refused(Status why) noexcept;
+  Status owed(Status why) noexcept;
   void depart(Seat& seat, Status status) noexcept;
   template <class Holds>
   bool lock_when(Holds&& holds) noexcept;

@@ -77,7 +77,11 @@ Status begin_with(const CrossReplica& context, const VariableHome& home, const V
   DIST_TRY(Variable::create(*context.memory, home, options, initial, out));
   if (context.workers == nullptr) return kOk;
   dist_tensor first = (*out)->first_copy();
-  DIST_TRY(context.workers->broadcast(first));
+  const Variable& made = **out;
+  const uint64_t kind =
+      mix(mix(static_cast<uint64_t>(made.synchronization()), static_cast<uint64_t>(made.aggregation())),
+          made.trainable());
+  DIST_TRY(context.workers->broadcast(first, made.name(), mix_text(kind, made.name())));
   for (int32_t r = 1; r < (*out)->num_copies(); ++r) {
     (*out)->assign(DIST_ASSIGN, LocalReplica{r}, first);
   }

@@ -48,7 +48,29 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       carriers_(memory, transport_.share(1), carriers_group_, host,
                 meeting_of(std::span(kOneEach).first(options.replicas.size()), options)) {}
 
+void WorkerLink::owe(const ErrorRecord& why) noexcept {
+  const std::lock_guard lock(owing_);
+  ++owed_;
+  owed_why_ = why;
+}
+
+void WorkerLink::settle() noexcept {
+  ErrorRecord why;
+  int owed = 0;
+  {
+    const std::lock_guard lock(owing_);
+    owed = std::exchange(owed_, 0);
+    why = owed_why_;
+  }
+  for (; owed > 0; --owed) {
+    replicas_.begin_run();
+    carriers_.begin_run();
+    end_run(Status(why.code), why);
+  }
+}
+
 void WorkerLink::begin_run(const RunDeadline& deadline) noexcept {
+  settle();
   open_ = true;
   carriers_group_.begin_run(deadline);
   replicas_.begin_run();
@@ -106,9 +128,17 @@ Status WorkerLink::join(const dist_tensor& mine, int32_t axis, ValueRef* out) {
   return collective(carrier(), call);
 }
 
-Status WorkerLink::broadcast(dist_tensor& tensor) {
+Status WorkerLink::broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) {
   begin_turn();
-  return dist::broadcast(carrier(), 0, &tensor, &tensor, 1);
+  Member member = carrier();
+  member.tag = tag;
+  Call call;
+  call.collective = Collective::kBroadcast;
+  call.root = 0;
+  call.in = call.out = &tensor;
+  call.n = 1;
+  call.salt = detail;
+  return collective(member, call);
 }
 
 void WorkerLink::begin_turn() noexcept {

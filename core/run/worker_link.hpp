@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -60,6 +61,8 @@ class WorkerLink final : public AcrossWorkers {
   // A run of the strategy, after its group's has begun; and its end, however it ends.
   void begin_run(const RunDeadline& deadline) noexcept;
   void end_run(Status outcome, const ErrorRecord& why) noexcept;
+  // A run that had no turn here. Any thread: the next one to begin is told of it, and counted, before.
+  void owe(const ErrorRecord& why) noexcept;
   // Between two runs, with none under way: what the cross-replica context does is a run of the workers, from when it
   // first needs them.
   void begin_turn() noexcept;
@@ -74,12 +77,13 @@ class WorkerLink final : public AcrossWorkers {
   Status reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
                 std::span<dist_tensor> outs) override;
   Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) override;
-  Status broadcast(dist_tensor& tensor) override;
+  Status broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) override;
 
  private:
   // No group of replicas has it.
   static constexpr int32_t kCarriers = -1;
 
+  void settle() noexcept;
   Member carrier() noexcept {
     return {carriers_group_, 0, nullptr, 0, cache_bytes_, nullptr, nullptr, &carriers_};
   }
@@ -93,6 +97,9 @@ class WorkerLink final : public AcrossWorkers {
   Group carriers_group_;
   WorkerMeeting carriers_;
   bool open_ = false;  // a run
+  std::mutex owing_;
+  int owed_ = 0;
+  ErrorRecord owed_why_;  // of the latest
 };
 
 }  // namespace dist

@@ -39,7 +39,12 @@ Status BetweenRuns::begin_for(const Value* value, Strategy& strategy, const char
 Status BetweenRuns::begin_among_workers(Strategy& strategy, const char* call) noexcept {
   WorkerLink* const workers = strategy.workers();
   if (workers == nullptr) return kOk;
-  if (pool_ == nullptr) DIST_TRY(begin(strategy, call));
+  if (pool_ == nullptr) {
+    if (const Status begun = begin(strategy, call); !begun.ok()) {
+      workers->owe(last_error());
+      return begun;
+    }
+  }
   if (pool_ != nullptr) workers->begin_turn();
   return kOk;
 }

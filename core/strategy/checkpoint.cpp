@@ -100,7 +100,7 @@ Status save(const CrossReplica& context, const char* path, const Saved& saved,
   if (workers == nullptr) return kOk;
   int32_t written = 1;
   dist_tensor tensor{&written, DIST_I32, 0, nullptr, nullptr};
-  return workers->broadcast(tensor);
+  return workers->broadcast(tensor, "checkpoint", 0);
 }
 
 // ---- Loading ----

@@ -97,8 +97,8 @@ static given create_dataset(bytes* in) {
                    FIELD(dist_dataset_options, static_shapes), FIELD(dist_dataset_options, replication_mode),
                    FIELD(dist_dataset_options, fetch_to_device),
                    FIELD(dist_dataset_options, place_dataset_on_device),
-                   FIELD(dist_dataset_options, num_batch_sizes),
-                   FIELD(dist_dataset_options, as_one_process), FIELD(dist_dataset_options, reserved));
+                   FIELD(dist_dataset_options, num_batch_sizes), FIELD(dist_dataset_options, as_one_process),
+                   FIELD(dist_dataset_options, reserved));
   float rows[6] = {0};
   const int64_t shape[2] = {3, 2};
   const dist_tensor tensor = {rows, DIST_F32, 2, shape, NULL};

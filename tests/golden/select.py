@@ -27,6 +27,7 @@ ROOM = {  # bytes; 2 MB in all
     "input": 80_000,
     "input_misc": 80_000,
     "tpu_device_assignment": 70_000,
+    "multi_worker": 60_000,
     "tpu_split": 35_000,
 }
 OTHER_ROOM = 40_000  # areas that are not replayed yet

@@ -320,6 +320,35 @@ static void who_is_late_hears_of_it_and_is_in_step_again(void **state) {
   end_workers(&all);
 }
 
+/* A run that does not begin on one worker is one of all of them. */
+static dist_status run_cancelled(dist_strategy *strategy, int worker, void *user_data) {
+  if (worker != 1) return run_it(strategy, worker, user_data);
+  dist_cancel *cancel = NULL;
+  dist_status status = dist_cancel_create(NULL, &cancel);
+  if (status == DIST_OK) status = dist_cancel_signal(cancel, "not now");
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.cancel = cancel;
+  if (status == DIST_OK) status = dist_run(strategy, add_up, user_data, &options);
+  dist_cancel_destroy(cancel);
+  return status;
+}
+
+static void a_run_that_does_not_begin_counts(void **state) {
+  (void)state;
+  workers all = workers_of("2+1+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+  static sums found[2];
+  worker_thread threads[MOST_WORKERS];
+  on_workers(&all, run_cancelled, &found[0], threads);
+  assert_int_equal(threads[1].status, DIST_CANCELLED);
+  for (int w = 0; w < 3; w += 2) {
+    assert_int_equal(threads[w].status, DIST_ABORTED);
+    assert_has(threads[w].error.message, "not now");
+  }
+  for (int again = 0; again < 3; ++again) all_workers(&all, run_it, &found[1]);
+  for (int r = 1; r < 4; ++r) assert_memory_equal(found[1].all[r], found[1].all[0], sizeof found[1].all[0]);
+  end_workers(&all);
+}
+
 static dist_status destroy_or_run(dist_strategy *strategy, int worker, void *user_data) {
   if (worker == 1) return dist_strategy_shutdown(strategy, -1);
   return dist_run(strategy, add_up, user_data, NULL);
@@ -433,6 +462,7 @@ int main(void) {
       cmocka_unit_test(what_nothing_leads_to_is_unavailable),
       cmocka_unit_test(trouble_is_told_to_all_and_passes),
       cmocka_unit_test(who_is_late_hears_of_it_and_is_in_step_again),
+      cmocka_unit_test(a_run_that_does_not_begin_counts),
       cmocka_unit_test(a_worker_that_ends_is_lost_to_the_others),
       cmocka_unit_test(threads_of_the_host_are_replicas_of_workers_too),
       cmocka_unit_test(what_does_not_fit_is_refused),

@@ -358,6 +358,18 @@ static dist_status reduce_badly(dist_strategy *strategy, int worker, void *user_
   return status;
 }
 
+static dist_status make_another(dist_strategy *strategy, int worker, void *user_data) {
+  (void)user_data;
+  float zero = 0;
+  const dist_tensor initial = {&zero, DIST_F32, 0, NULL, NULL};
+  dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+  options.aggregation = worker == 1 ? DIST_AGGREGATION_MEAN : DIST_AGGREGATION_SUM;
+  dist_variable *variable = NULL;
+  const dist_status status = dist_variable_create(strategy, &initial, &options, &variable);
+  dist_variable_destroy(variable);
+  return status;
+}
+
 static dist_status fail_before(dist_strategy *strategy, int worker, void *user_data) {
   if (worker != 1) return reduce_what_is_not_distributed(strategy, worker, user_data);
   char flag = 1;
@@ -373,14 +385,14 @@ static dist_status fail_before(dist_strategy *strategy, int worker, void *user_d
 static void workers_that_disagree_are_told_so(void **state) {
   (void)state;
   workers all = workers_of("2+2+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
-  const worker_fn cases[] = {reduce_badly, fail_before};
+  const worker_fn cases[] = {reduce_badly, make_another, fail_before};
   for (size_t k = 0; k < COUNT_OF(cases); ++k) {
     float sums[MOST_WORKERS] = {0};
     worker_thread threads[MOST_WORKERS];
     on_workers(&all, cases[k], sums, threads);
     for (int w = 0; w < all.n; ++w) {
       assert_int_not_equal(threads[w].status, DIST_OK);
-      if (w != 1 || k == 0) assert_has(threads[w].error.message, "worker 1");
+      if (w != 1 || k < 2) assert_has(threads[w].error.message, "worker 1");
     }
     all_workers(&all, reduce_what_is_not_distributed, sums);
     for (int w = 0; w < 3; ++w) assert_true(sums[w] == 6.0f);

@@ -135,9 +135,31 @@ class Comparison {
   Difference difference_;
 };
 
+// What each of several workers answered, of which the parts are parts of the case.
+std::vector<Difference> compare_workers(const Json& expected, const Json& came) {
+  const bool both = came.IsArray() && came.Size() == expected.Size();
+  if (!both) return {{"per_worker", "per_worker", to_text(expected, kShown), to_text(came, kShown)}};
+  std::vector<Difference> differences;
+  for (rapidjson::SizeType w = 0; w < expected.Size(); ++w) {
+    const Json* const own = find(expected[w], "expected");
+    const Json* const answer = find(came[w], "expected");
+    for (Difference& one : compare(own ? *own : expected[w], own && answer ? *answer : came[w])) {
+      one.where = "worker " + std::to_string(w) + ": " + one.where;
+      differences.push_back(std::move(one));
+    }
+  }
+  return differences;
+}
+
 }  // namespace
 
 std::vector<Difference> compare(const Json& expected, const Json& came) {
+  if (expected.IsObject() && came.IsObject() && expected.MemberCount() == 1) {
+    const Json* const workers = find(expected, "per_worker");
+    const Json* const answers = find(came, "per_worker");
+    if (workers != nullptr && answers != nullptr && workers->IsArray())
+      return compare_workers(*workers, *answers);
+  }
   std::vector<Difference> differences;
   if (!expected.IsObject() || !kind_of(expected).empty() || !came.IsObject()) {
     if (const auto difference = Comparison().run("expected", expected, came))

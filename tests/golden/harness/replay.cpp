@@ -91,7 +91,8 @@ dist_strategy* Replay::strategy() {
 }
 
 dist_strategy* Replay::State::memory_of(Replay& replay) {
-  if (text_of(member(description, "name")) != "none") return replay.strategy();
+  const std::string_view name = text_of(member(description, "name"));
+  if (name != "none" && name != "MultiWorkerMirroredStrategy") return replay.strategy();
   const std::lock_guard lock(mutex);
   if (!for_values) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;

@@ -70,7 +70,8 @@ class Replay {
   bool is_one_device() const { return strategy_name() == "OneDeviceStrategy"; }
   bool is_default() const { return strategy_name() == "DefaultStrategy"; }
   int32_t num_replicas() const { return member(*description_, "num_replicas").GetInt(); }
-  // The case's strategy: made at the first call, ended with the case. The default strategy is the thread's
+  // The case's strategy: made at the first call, ended with the case; cases with several workers have none here, as each
+  // worker has its own. The default strategy is the thread's
   // own. It is also what all values of the case take their memory from.
   dist_strategy* strategy();
   // The options it is made with, for cases that make strategies of their own.
@@ -175,6 +176,7 @@ void replay_extended(Replay& replay);
 void replay_input(Replay& replay);
 void replay_input_misc(Replay& replay);
 void replay_input_sharding(Replay& replay);
+void replay_multi_worker(Replay& replay);
 void replay_options(Replay& replay);
 void replay_partitioners(Replay& replay);
 void replay_reduce(Replay& replay);

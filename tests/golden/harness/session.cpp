@@ -56,7 +56,13 @@ Tally Session::play(const Area& area, const Judged& judged) {
   }
   played_.insert(area.name);
   std::vector<const Case*> cases;
-  for (const Case& one : area.cases) cases.push_back(&one);
+  for (const Case& one : area.cases) {
+    if (fnmatch(known->not_yet, one.id.c_str(), 0) == 0) {
+      count(one, Verdict::kNotYet, {});
+    } else {
+      cases.push_back(&one);
+    }
+  }
   run_cases(known->replay, cases, longest_, [&](std::size_t index, const Answer& answer) {
     Judgement judgement = judge(*cases[index], answer);
     const Verdict verdict = list_.explain(area.name, *cases[index], judgement);

@@ -11,12 +11,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <vector>
 
 extern "C" {
 #include <cmocka.h>
 }
 
+#include "compare.hpp"
 #include "judge.hpp"
 #include "report.hpp"
 #include "runner.hpp"
@@ -134,6 +137,25 @@ void every_part_of_a_tensor_counts(void**) {
   assert_int_equal(fixture.report(), 0);
 }
 
+// Each worker's parts are the case's.
+void workers_compare_part_by_part(void**) {
+  const auto document = [](const char* text) {
+    auto made = std::make_unique<rapidjson::Document>();
+    made->Parse(text);
+    assert_false(made->HasParseError());
+    return made;
+  };
+  const auto expected = document(R"({"per_worker":[{"expected":{"a":1,"b":2}},{"expected":{"a":3,"b":4}}]})");
+  assert_true(golden::compare(*expected, *expected).empty());
+  const auto other = document(R"({"per_worker":[{"expected":{"a":1,"b":2}},{"expected":{"a":3,"b":5}}]})");
+  const std::vector<golden::Difference> found = golden::compare(*expected, *other);
+  assert_int_equal(found.size(), 1);
+  assert_string_equal(found[0].part.c_str(), "b");
+  assert_string_equal(found[0].where.c_str(), "worker 1: b");
+  const auto fewer = document(R"({"per_worker":[{"expected":{"a":1,"b":2}}]})");
+  assert_int_equal(golden::compare(*expected, *fewer).size(), 1);
+}
+
 void errors_compare_by_kind(void**) {
   Fixture fixture;
   const auto refuses = [](const std::string& type) {
@@ -203,7 +225,7 @@ void a_bad_list_is_refused(void**) {
       "| `reduce/*` | | on purpose | No part. |\n",
       "| `reduce/*` | all | on purpose |\n",
       "| `nothing/*` | all | on purpose | No area. |\n",
-      "| `multi_worker/*` | all | on purpose | Not yet. |\n",
+      "| `parameter_server/*` | all | on purpose | Not yet. |\n",
   };
   for (const char* rows : bad) {
     Fixture fixture;
@@ -234,10 +256,10 @@ void what_the_replay_does_not_know_is_found(void**) {
 
 void areas_without_a_replay_are_not_yet(void**) {
   Fixture fixture;
-  fixture.cases(kRight, "multi_worker");
+  fixture.cases(kRight, "parameter_server");
   assert_int_equal(fixture.report(), 0);
   assert_true(
-      fixture.says("multi_worker                 1                -                -                -"));
+      fixture.says("parameter_server             1                -                -                -"));
 }
 
 void what_is_no_recording_is_refused(void**) {
@@ -351,6 +373,7 @@ int main() {
       cmocka_unit_test(what_is_right_passes),
       cmocka_unit_test(a_wrong_answer_is_found),
       cmocka_unit_test(every_part_of_a_tensor_counts),
+      cmocka_unit_test(workers_compare_part_by_part),
       cmocka_unit_test(errors_compare_by_kind),
       cmocka_unit_test(the_list_excuses_what_it_names),
       cmocka_unit_test(a_stale_row_is_found),

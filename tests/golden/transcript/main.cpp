@@ -102,7 +102,7 @@ std::string record_all(const Arguments& arguments, Totals& totals) {
   for (const std::string& directory : arguments.directories) {
     for (const Area& area : load_directory(directory)) {
       const Replayed* const known = find_area(area.name);
-      if (known == nullptr || known->replay == nullptr) continue;
+      if (known == nullptr || known->replay == nullptr || !known->has_transcripts) continue;
       if (!arguments.area.empty() && area.name != arguments.area) continue;
       for (const golden::Case& one : area.cases) record(area.name, one, known->replay, out, totals);
     }

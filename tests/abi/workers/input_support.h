@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Passes over datasets of several workers: what every replica of each got, step by step.
+ * What the tests of datasets over several workers share: a program that passes over one, and what its replicas get.
  */
-#ifndef TESTS_ABI_WORKERS_INPUT_H
-#define TESTS_ABI_WORKERS_INPUT_H
+#ifndef TESTS_ABI_WORKERS_INPUT_SUPPORT_H
+#define TESTS_ABI_WORKERS_INPUT_SUPPORT_H
 
-#include "workers_support.h"
+#include "../workers_support.h"
 
 enum { MOST_REPLICAS = 6, MOST_STEPS = 64, MOST_ROWS = 32 };
 
@@ -17,6 +17,7 @@ typedef struct rows {
 typedef struct source {
   dist_strategy *strategy; /* whose memory its elements take */
   const int64_t *sizes;    /* of its files, or of it */
+  int32_t replicas;        /* of the strategy */
 } source;
 
 /* A program that passes over a dataset, and what its replicas get. */
@@ -62,7 +63,8 @@ static inline dist_status make_dataset(dist_strategy *strategy, int worker, pass
   const int64_t shape[] = {p->total, 3}; /* BATCHES: rows of three */
   const dist_tensor tensor = {numbers, DIST_I64, p->kind == BATCHES ? 2 : 1, shape, NULL};
   source *const own = &p->sources[worker];
-  *own = (source){strategy, p->kind == FILES ? p->totals : &p->totals[worker]};
+  *own = (source){strategy, p->kind == FILES ? p->totals : &p->totals[worker],
+                  dist_strategy_num_replicas(strategy)};
   switch (p->kind) {
     case CALLBACK:
       return dist_dataset_create_from_callback(strategy, counted_element, own, NULL, &p->options, out);
@@ -74,7 +76,7 @@ static inline dist_status make_dataset(dist_strategy *strategy, int worker, pass
 }
 
 /* A failure of the test's own. */
-__attribute__((format(printf, 1, 2))) static dist_status wrong(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) static inline dist_status wrong(const char *format, ...) {
   char text[256];
   va_list arguments;
   va_start(arguments, format);
@@ -97,7 +99,7 @@ static inline dist_status keep(const dist_value *batch, int32_t local, int32_t r
 }
 
 static inline int32_t local_of(const passing *p, int worker) {
-  return p->all != NULL ? p->all->replicas[worker] : dist_strategy_num_replicas(p->sources[0].strategy);
+  return p->all != NULL ? p->all->replicas[worker] : p->sources[worker].replicas;
 }
 
 static inline dist_status pass_over(dist_dataset *dataset, int worker, passing *p) {
@@ -133,23 +135,6 @@ static inline dist_status play(dist_strategy *strategy, int worker, void *user_d
   return status;
 }
 
-/* `p` on the workers of the layout, and in *alone on one process with as many replicas. */
-static inline void play_both(const char *layout, passing *p, passing *alone) {
-  workers all = workers_of(layout, (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
-  for (int w = 0; w < all.n; ++w) {
-    if (p->kind != FILES) p->totals[w] = p->total;
-  }
-  *alone = *p;
-  alone->options.as_one_process = 0;
-  p->all = &all;
-  all_workers(&all, play, p);
-  dist_strategy *const one = strategy_of(first_of(&all, all.n), DIST_THREADS_CALLER);
-  assert_ok(play(one, 0, alone));
-  assert_ok(dist_strategy_destroy(one));
-  for (int w = 1; w < all.n; ++w) assert_int_equal(p->steps[w], p->steps[0]);
-  end_workers(&all);
-}
-
 static inline void check_rows(const char *what, const rows *got, const rows *expected) {
   if (got->n == expected->n && memcmp(got->numbers, expected->numbers, (size_t)got->n * sizeof(int64_t)) == 0)
     return;
@@ -162,9 +147,5 @@ static inline void check_rows(const char *what, const rows *got, const rows *exp
     used += (size_t)snprintf(text + used, sizeof text - used, " %d", (int)expected->numbers[i]);
   fail_msg("%s:%s", what, text);
 }
-
-static const char *const kLayouts[] = {"1+1", "2+2", "3+1", "1+3", "1+2+1", "2+1+3", "1+1+1+1"};
-static const int64_t kTotals[] = {0, 1, 4, 7, 8, 19};
-static const int64_t kBatches[] = {1, 3, 4, 6, 13};
 
 #endif

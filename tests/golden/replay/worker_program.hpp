@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of several workers: in TensorFlow a process each, here a strategy and a thread each of this one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster.hpp"
+#include "tests/golden/harness/replay.hpp"
+
+namespace golden {
+
+struct Worker {
+  int32_t id = 0;  // among all
+  std::string task_type;
+  int32_t task_id = 0;
+  ClusterResolver resolver;
+  Strategy strategy;
+};
+
+class Workers {
+ public:
+  // The case's tasks, with a replica each. `timeout_ns`: the longest wait for one another.
+  Workers(Replay& replay, int64_t timeout_ns);
+  // Their strategies must work and end, whatever the program did.
+  void end();
+
+  std::size_t size() const noexcept { return all_.size(); }
+  Worker& operator[](std::size_t worker) noexcept { return *all_[worker]; }
+  // `body` on every worker's thread. Afterwards the first exception is thrown again.
+  void on_all(const std::function<void(Worker&)>& body);
+  // {"per_worker": [{"expected": of(worker)}, ...]}, made on this thread.
+  void record(const std::function<Json(Worker&)>& of);
+
+ private:
+  Replay& replay_;
+  Handle<dist_network, dist_network_destroy> network_;
+  std::vector<std::unique_ptr<Worker>> all_;
+};
+
+// The cases "failure/...".
+void replay_worker_failure(Replay& replay);
+
+}  // namespace golden
