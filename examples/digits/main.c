@@ -102,7 +102,8 @@ static int finish_list(const session *s, const scaling *runs) {
 static int finish(session *s, int argc, char **argv, const scaling *runs) {
   const int is_list = s->chosen.num_runs > 1;
   // Loops with a barrier make ordered sums.
-  const int measured = !interrupted && !is_list && s->chosen.workers == 1 && s->chosen.numerics == DIST_NUMERICS_ORDERED;
+  const int measured =
+      !interrupted && !is_list && s->chosen.workers == 1 && s->chosen.numerics == DIST_NUMERICS_ORDERED;
   char digest[MODEL_DIGEST_BYTES];
   contrast_result contrast;
   if (model_digest(&s->t.parameters, 0, s->replicas, digest)) return session_say("parameters");

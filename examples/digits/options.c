@@ -46,13 +46,17 @@ static const char kHelp[] =
     "Exit status: 0 done; 1 training failed; 2 the command line or the data are wrong;\n"
     "130 stopped by Ctrl-C (after the step under way; the report is still written).\n";
 
-static const struct option kOptions[] = {
-    {"replicas", required_argument, NULL, 'r'}, {"workers", required_argument, NULL, 'w'},
-    {"numerics", required_argument, NULL, 'n'},
-    {"epochs", required_argument, NULL, 'e'},   {"seed", required_argument, NULL, 's'},
-    {"data", required_argument, NULL, 'd'},     {"label", required_argument, NULL, 'l'},
-    {"fault", required_argument, NULL, 'f'},    {"report", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+static const struct option kOptions[] = {{"replicas", required_argument, NULL, 'r'},
+                                         {"workers", required_argument, NULL, 'w'},
+                                         {"numerics", required_argument, NULL, 'n'},
+                                         {"epochs", required_argument, NULL, 'e'},
+                                         {"seed", required_argument, NULL, 's'},
+                                         {"data", required_argument, NULL, 'd'},
+                                         {"label", required_argument, NULL, 'l'},
+                                         {"fault", required_argument, NULL, 'f'},
+                                         {"report", required_argument, NULL, 'o'},
+                                         {"help", no_argument, NULL, 'h'},
+                                         {NULL, 0, NULL, 0}};
 
 _Noreturn static void refuse_usage(void) {
   fputs("Try 'train_digits --help' for more information.\n", stderr);
@@ -139,8 +143,8 @@ options options_parse(int argc, char **argv) {
   for (int32_t i = 0; i < parsed.num_runs; i++) {
     const int64_t all = (int64_t)parsed.workers * parsed.replicas[i];
     if (all > DIST_MAX_REPLICAS)
-      refuse("%d workers of %d replicas are more than %d replicas", (int)parsed.workers, (int)parsed.replicas[i],
-             DIST_MAX_REPLICAS);
+      refuse("%d workers of %d replicas are more than %d replicas", (int)parsed.workers,
+             (int)parsed.replicas[i], DIST_MAX_REPLICAS);
     if (parsed.fault_step > 0 && parsed.fault_replica >= all)
       refuse("--fault names replica %d, but there are %d: 0 to %d", (int)parsed.fault_replica, (int)all,
              (int)all - 1);

@@ -154,8 +154,11 @@ static void write_report(FILE *f, const report *r) {
           "  \"rows\": %" PRId64 ", \"features\": %" PRId64 ", \"classes\": %" PRId64
           ", \"train_rows\": %" PRId64 ", \"test_rows\": %" PRId64 ",\n",
           table->rows, table->features, table->classes, r->train->rows, r->test->rows);
-  fprintf(f, "  \"seed\": %" PRIu64 ", \"num_replicas\": %d, \"num_workers\": %d, \"num_parameters\": %" PRId64 ",\n",
-          r->chosen->seed, (int)r->trained->num_replicas, (int)r->chosen->workers, model_num_parameters(&r->trained->parameters));
+  fprintf(f,
+          "  \"seed\": %" PRIu64 ", \"num_replicas\": %d, \"num_workers\": %d, \"num_parameters\": %" PRId64
+          ",\n",
+          r->chosen->seed, (int)r->trained->num_replicas, (int)r->chosen->workers,
+          model_num_parameters(&r->trained->parameters));
   fprintf(f, "  \"steps\": %" PRId64 ", \"interrupted\": %s,\n", r->trained->step,
           r->interrupted ? "true" : "false");
   write_text_field(f, "numerics",

@@ -106,9 +106,10 @@ int session_prepare(session *s, int32_t replicas) {
       "replica%s%s\n",
       (long long)s->table.rows, (long long)s->train.rows, (long long)s->test.rows,
       (long long)s->table.features, (long long)s->table.classes,
-      progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)all,
-      all == 1 ? "" : "s", numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "");
-  if (s->chosen.workers > 1) printf("%d workers of %d replicas each, in this process\n", (int)s->chosen.workers, (int)replicas);
+      progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)all, all == 1 ? "" : "s",
+      numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "");
+  if (s->chosen.workers > 1)
+    printf("%d workers of %d replicas each, in this process\n", (int)s->chosen.workers, (int)replicas);
   return 0;
 }
 

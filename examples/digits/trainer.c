@@ -43,7 +43,8 @@ dist_status trainer_create(dist_strategy *strategy, int32_t first, int32_t local
   if (status) return status;
   out->replicas = calloc((size_t)num_replicas, sizeof *out->replicas);
   int missing = !out->replicas;
-  for (int32_t r = first; r < first + local && !missing; r++) missing = create_replica(out, &out->replicas[r]);
+  for (int32_t r = first; r < first + local && !missing; r++)
+    missing = create_replica(out, &out->replicas[r]);
   return missing ? dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the networks") : DIST_OK;
 }
 

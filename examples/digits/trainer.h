@@ -44,8 +44,8 @@ typedef struct {
   dist_strategy *strategy;
   int32_t num_replicas; /* of all workers */
   int32_t first, local; /* this worker's */
-  int32_t numerics;   /* DIST_NUMERICS_... */
-  int64_t most_parts; /* micro-batches that a replica may have; ORDERED: 1, all its rows */
+  int32_t numerics;     /* DIST_NUMERICS_... */
+  int64_t most_parts;   /* micro-batches that a replica may have; ORDERED: 1, all its rows */
   model parameters;
   trainer_replica *replicas; /* of all workers; those of others are empty */
   float rate;
@@ -57,8 +57,8 @@ typedef struct {
 } trainer;
 
 /** Of a worker with `local` replicas from `first` on. trainer_destroy() ends it, also after a failure. */
-dist_status trainer_create(dist_strategy *strategy, int32_t first, int32_t local, int64_t features, int64_t classes, uint64_t seed,
-                           int32_t numerics, trainer *out);
+dist_status trainer_create(dist_strategy *strategy, int32_t first, int32_t local, int64_t features,
+                           int64_t classes, uint64_t seed, int32_t numerics, trainer *out);
 
 void trainer_destroy(trainer *t);
 

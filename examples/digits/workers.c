@@ -37,7 +37,8 @@ static int finish(worker *all, int32_t n) {
     if (all[w].status) return all[w].status;
   for (int32_t w = 1; w < n; w++) {
     if (strcmp(all[w].digest, all[0].digest) != 0) {
-      fprintf(stderr, "train_digits: worker %d has other parameters than worker 0; this is a defect\n", (int)w);
+      fprintf(stderr, "train_digits: worker %d has other parameters than worker 0; this is a defect\n",
+              (int)w);
       return EXIT_FAILURE;
     }
     hand_over(all[0].of, all[w].of);
