@@ -162,4 +162,47 @@ static inline void make_exchange(exchange *e, const recipe *given) {
   }
 }
 
+/* ---- Recipes that are drawn ---- */
+
+static inline int one_in(uint64_t *seed, uint64_t n) { return draw_of(seed, n) == 0; }
+
+/* What belongs to reductions: an operator that all dtypes have, contributions, weights, numerics. */
+static inline void draw_reduction(recipe *given, uint64_t *seed) {
+  given->op = (dist_reduce_op)(1 + draw_of(seed, LAST_REDUCE));
+  const int scan = given->collective == DIST_COLLECTIVE_SCAN;
+  if (scan && given->op == DIST_REDUCE_MEAN) given->op = DIST_REDUCE_PROD;
+  int real = 1;
+  for (size_t t = 0; t < given->n; t++) {
+    if (given->op != DIST_REDUCE_USER && !allowed(given->op, given->dtypes[t])) given->dtypes[t] = DIST_F32;
+    real = real && given->dtypes[t] <= DIST_F64;
+  }
+  given->several = !scan && one_in(seed, 3);
+  given->weighted = given->op == DIST_REDUCE_MEAN && one_in(seed, 2);
+  const int sums = given->op == DIST_REDUCE_SUM || given->op == DIST_REDUCE_MEAN;
+  if (sums && real && given->n > 0 && !scan && one_in(seed, 3)) given->numerics = DIST_NUMERICS_REPRODUCIBLE;
+  if (given->numerics == DIST_NUMERICS_ORDERED && one_in(seed, 3)) given->numerics = DIST_NUMERICS_TREE;
+}
+
+/* A recipe of any collective. */
+static inline recipe draw_recipe(int32_t members, uint64_t *seed) {
+  recipe given = {.members = members, .n = draw_of(seed, TENSORS + 1)};
+  given.collective = exchanged[draw_of(seed, COUNT_OF(exchanged))];
+  given.root = (int32_t)draw_of(seed, (uint64_t)members);
+  given.kind = (int32_t)draw_of(seed, 2);
+  given.ndim = 1 + (int32_t)draw_of(seed, DIMS);
+  given.axis = (int32_t)draw_of(seed, 2 * (uint64_t)given.ndim) - given.ndim;
+  given.most = one_in(seed, 12) ? (given.ndim < 3 ? 180 : 14) : (int64_t)(1 + draw_of(seed, 6));
+  for (int t = 0; t < TENSORS; t++) given.dtypes[t] = (dist_dtype)(1 + draw_of(seed, LAST_DTYPE));
+  given.in_style = one_in(seed, 2) ? DENSE : (enum style)draw_of(seed, STYLES + 1);
+  given.out_style = one_in(seed, 2) ? DENSE : (enum style)draw_of(seed, STYLES);
+  given.uneven = !one_in(seed, 3);
+  given.splits = given.uneven && one_in(seed, 2);
+  if (reduces(given.collective)) draw_reduction(&given, seed);
+  given.one_out = given.collective == DIST_COLLECTIVE_ALL_REDUCE && one_in(seed, 5);
+  const int alike = !joins(given.collective) && given.collective != DIST_COLLECTIVE_SCATTER;
+  given.in_place = !given.one_out && alike && given.in_style != ONE_PLACE && one_in(seed, 3);
+  given.seed = next_random(seed);
+  return given;
+}
+
 #endif
