@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // metric.h: metrics and losses.
 #include "core/metric/metric.hpp"
+#include "core/strategy/metric_result.hpp"
 
 #include "capi/guard.hpp"
 #include "core/metric/average_loss.hpp"
@@ -69,8 +70,8 @@ dist_status dist_metric_result(dist_strategy* strategy, dist_metric* metric, dou
     DIST_TRY(require(out_result, "dist_metric_result", "out_result"));
     BetweenRuns turn;
     DIST_TRY(from_outside(strategy, metric, "dist_metric_result", &turn));
-    *out_result = unwrap(metric)->result();
-    return kOk;
+    DIST_TRY(turn.begin_among_workers(capi::unwrap(strategy), "dist_metric_result"));
+    return metric_result(capi::unwrap(strategy), *unwrap(metric), out_result);
   });
 }
 

@@ -194,6 +194,17 @@ double Metric::result() const noexcept {
     all.total.add(own.total);
     all.weight.add(own.weight);
   }
+  return result_of(all);
+}
+
+double Metric::result_of(const dist_tensor& sums) const noexcept {
+  const FpEnvironment environment;
+  Sums all;
+  std::memcpy(static_cast<void*>(&all), sums.data, sizeof all);
+  return result_of(all);
+}
+
+double Metric::result_of(const Sums& all) const noexcept {
   const double total = all.total.value();
   if (kind_ == DIST_METRIC_SUM) return total;
   const double weight = all.weight.value();

@@ -35,6 +35,8 @@ class Metric final : public Counted {
                 const dist_tensor* weights) noexcept;
   // Reads or resets all copies, which nobody changes meanwhile.
   double result() const noexcept;
+  // Of the sum of all copies there are, as reading the state gives it.
+  double result_of(const dist_tensor& sums) const noexcept;
   void reset() noexcept;
 
  private:
@@ -51,6 +53,7 @@ class Metric final : public Counted {
       : Counted(memory), kind_(kind), state_(std::move(state)) {}
   ~Metric() override = default;
 
+  double result_of(const Sums& all) const noexcept;
   Sums read(LocalReplica replica) const noexcept;
   void write(LocalReplica replica, const Sums& sums) noexcept;
 

@@ -25,7 +25,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "metric": ["value"],
     "inspect": ["cross_replica", "trace"],
     "run": ["async", "mesh", "cross_replica"],
-    "strategy": ["run", "input", "checkpoint", "cluster"],
+    "strategy": ["run", "input", "checkpoint", "metric", "cluster"],
 }
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".i"}
 INCLUDE = re.compile(r'^\s*[#%]\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
