@@ -69,7 +69,8 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          f16 and bf16 accumulate in f32 and round once. MEAN divides the folded sum by the number of contributions
  *          before that rounding; of integers it is out of place only, into f64 (from i32, u32, i64, u64) or f32 (from
  *          the smaller ones). A weighted product is rounded in the accumulator. Integers wrap. MIN and MAX give NaN
- *          if any is NaN; min(-0, +0) is -0. COMPLEX64 has SUM, MEAN, PROD; BOOL has MIN (and), MAX (or).
+ *          if any is NaN; min(-0, +0) is -0. A result that is NaN may be any NaN. COMPLEX64 has SUM, MEAN, PROD; BOOL
+ *          has MIN (and), MAX (or).
  *          REPRODUCIBLE: SUM and MEAN of f16, bf16, f32, f64, and what is exact anyway (integers, MIN, MAX). The
  *          contributions are added exactly and rounded once: SUM is the correctly rounded sum. MEAN divides in f64 the
  *          sum that is rounded to f64 (to odd; of f64 to nearest). A weighted product is rounded to f64 first.

@@ -151,6 +151,16 @@ static void play_expected(batch *all, size_t *refused) {
   }
 }
 
+/* Where two results begin to differ; their size, where they do not. */
+static size_t first_difference(dist_dtype dtype, const unsigned char *a, const unsigned char *b,
+                               size_t bytes) {
+  if (memcmp(a, b, bytes) == 0) return bytes;
+  for (size_t at = 0; at < bytes; at += size_of(dtype)) {
+    if (!same_element(dtype, a + at, b + at)) return at;
+  }
+  return bytes;
+}
+
 static void compare(const planned_case *c, const char *layout) {
   const exchange *e = &c->e;
   for (int r = 0; r < ALL; ++r) {
@@ -159,9 +169,9 @@ static void compare(const planned_case *c, const char *layout) {
     if (e->statuses[r] != c->status) what = "the status";
     if (c->status != DIST_OK && strcmp(e->reports[r].message, c->message) != 0) what = "the message";
     for (size_t t = 0; c->status == DIST_OK && what == NULL && t < e->n; ++t) {
-      if (memcmp(e->out[r][t].memory, c->expected[r][t], e->out[r][t].bytes) == 0) continue;
-      what = "the result";
-      while (e->out[r][t].memory[where] == c->expected[r][t][where]) ++where;
+      where = first_difference(e->out[r][t].tensor.dtype, (const unsigned char *)e->out[r][t].memory,
+                               (const unsigned char *)c->expected[r][t], e->out[r][t].bytes);
+      if (where < e->out[r][t].bytes) what = "the result";
     }
     if (what == NULL) continue;
     fail_msg(
