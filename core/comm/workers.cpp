@@ -251,6 +251,9 @@ Status WorkerMeeting::meet(const Signature& signature) noexcept {
         [&](int, const Peer& peer) { all = all && done(peer.receive_header) && done(peer.send_header); });
     return all;
   }));
+  // The headers may be of workers that have given it up since: who comes too late has all that it needs of a barrier,
+  // say, and must not end it well alone.
+  if (Found found; find_trouble(&found)) return fail_all(found);
   int odd = -1;
   complete_ = own_.complete;
   staging_bytes_ = most_bytes_;

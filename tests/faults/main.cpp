@@ -17,6 +17,7 @@ extern "C" {
 
 #include "tests/faults/matrix.hpp"
 #include "tests/faults/report.hpp"
+#include "tests/faults/worker_matrix.hpp"
 
 namespace {
 
@@ -63,15 +64,56 @@ int test(const char* fault) {
   return 2;
 }
 
+std::vector<WorkerResult> the_worker_results;
+WorkerFault the_worker_fault;
+
+int play_group_of_workers(void**) {
+  the_worker_results = play_all(the_worker_fault, the_options);
+  return 0;
+}
+
+void workers_survive(void** state) {
+  for (const WorkerResult& result : the_worker_results) {
+    if (result.when != *static_cast<const When*>(*state)) continue;
+    for (const std::string& finding : result.findings) print_message("# %s\n", finding.c_str());
+    assert_int_equal(result.wrong, 0);
+    assert_int_equal(result.leftovers, 0);
+    return;
+  }
+  fail_msg("no cell was played");
+}
+
+int test_workers(const char* fault) {
+  static When whens[kWhens] = {When::kFirst, When::kMiddle, When::kLast};
+  for (int i = 0; i < kWorkerFaults; ++i) {
+    the_worker_fault = static_cast<WorkerFault>(i);
+    if (std::strcmp(fault, worker_fault_name(the_worker_fault)) != 0) continue;
+    CMUnitTest tests[kWhens] = {};  // what stays empty is none
+    std::size_t n = 0;
+    const std::vector<WorkerCell> cells =
+        worker_cells_of(the_worker_fault, the_options.whole, the_options.seed);
+    for (When& when : whens) {
+      const bool any =
+          std::any_of(cells.begin(), cells.end(), [&](const WorkerCell& c) { return c.when == when; });
+      if (any) tests[n++] = {when_name(when), workers_survive, nullptr, nullptr, &when};
+    }
+    std::printf("# DIST_TEST_SEED=%llu\n", static_cast<unsigned long long>(the_options.seed));
+    return cmocka_run_group_tests_name(fault, tests, play_group_of_workers, nullptr) == 0 ? 0 : 1;
+  }
+  std::fprintf(stderr, "%s is no fault of workers\n", fault);
+  return 2;
+}
+
 int usage() {
   std::fprintf(stderr,
                "usage: dist_faults FAULT | --report [--json FILE] [--peers LIST] [--quick]\n"
-               "       and [--filter TEXT] [--seed NUMBER]\n"
+               "       and [--workers] [--filter TEXT] [--seed NUMBER]\n"
                "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
                "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
                "  --peers LIST      what peers.list of a build with -Dpeers=enabled has plays what it can "
                "express, too:\n"
                "                    a table beside libdist; ./dev faults --peers makes that list\n"
+               "  --workers         the matrix over several workers, which has faults of its own\n"
                "  --quick           the drawn part alone; of the peers' cells all_reduce's\n"
                "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
   return 2;
@@ -85,6 +127,7 @@ int main(int argc, char** argv) {
   const char* fault = nullptr;
   bool reports = false;
   bool quick = false;
+  bool workers = false;
   ReportOptions to;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -93,6 +136,8 @@ int main(int argc, char** argv) {
       reports = true;
     } else if (argument == "--quick") {
       quick = true;
+    } else if (argument == "--workers") {
+      workers = true;
     } else if (argument == "--json" && more) {
       to.json = argv[++i], reports = true;
     } else if (argument == "--peers" && more) {
@@ -107,12 +152,12 @@ int main(int argc, char** argv) {
       return usage();
     }
   }
-  if (reports == (fault != nullptr)) return usage();
+  if (reports == (fault != nullptr) || (workers && !to.peers.empty())) return usage();
   the_options.whole = reports && !quick;
   guard_against_hangs();
-  if (!reports) return test(fault);
+  if (!reports) return workers ? test_workers(fault) : test(fault);
   try {
-    return report(the_options, to) ? 0 : 1;
+    return (workers ? report_workers(the_options, to) : report(the_options, to)) ? 0 : 1;
   } catch (const std::runtime_error& error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
     return 2;

@@ -75,7 +75,7 @@ class Player {
     if (wrong.empty()) wrong = play_well(*stage_, cell);
     if (!wrong.empty()) {
       ++result.wrong;
-      find(result, text + ": " + wrong);
+      result.find(text + ": " + wrong);
     }
     const int64_t cause = outcome->cause_ns.load();
     for (int r = 0; r < cell.members; ++r) {
@@ -99,12 +99,9 @@ class Player {
     if (left.empty()) left = left_behind(before_);
     if (left.empty()) return;
     ++result.leftovers;
-    find(result, "after cells of " + std::string(fault_name(result.fault)) + " with " +
-                     std::to_string(latest_.members) + (latest_.devices() ? " devices" : " replicas") +
-                     ", threads " + threads_name(latest_.threads) + ": " + left);
-  }
-  static void find(ClassResult& result, std::string finding) {
-    if (result.findings.size() < kMostFindings) result.findings.push_back(std::move(finding));
+    result.find("after cells of " + std::string(fault_name(result.fault)) + " with " +
+                std::to_string(latest_.members) + (latest_.devices() ? " devices" : " replicas") +
+                ", threads " + threads_name(latest_.threads) + ": " + left);
   }
 
   std::vector<ClassResult>& results_;
@@ -114,6 +111,12 @@ class Player {
 };
 
 }  // namespace
+
+void Tally::find(std::string finding) {
+  if (findings.size() < kMostFindings) findings.push_back(std::move(finding));
+}
+
+void playing(const std::string& cell) { progress().begin(cell); }
 
 std::vector<ClassResult> play_all(Fault fault, const Options& options) {
   std::vector<ClassResult> results(kForms);

@@ -10,15 +10,21 @@
 
 namespace faults {
 
-// One class of cells: a fault in one form.
-struct ClassResult {
-  Fault fault;
-  Form form;
+// Of cells of one class.
+struct Tally {
   int64_t cells = 0;
   int64_t wrong = 0;
   int64_t leftovers = 0;
   std::vector<int64_t> latencies_ns;  // from the cause to each peer's return
   std::vector<std::string> findings;  // the first few
+
+  void find(std::string finding);
+};
+
+// A fault in one form.
+struct ClassResult : Tally {
+  Fault fault;
+  Form form;
 };
 
 struct Options {
@@ -30,6 +36,8 @@ struct Options {
 // Results by form; forms without a cell are left out.
 std::vector<ClassResult> play_all(Fault fault, const Options& options);
 
+// Says which cell is being played; "": none.
+void playing(const std::string& cell);
 // Ends the process with 1 when no cell has ended for long: only a guard, no result depends on it.
 void guard_against_hangs();
 

@@ -21,6 +21,7 @@ struct Report {
   int32_t group = 0;
   int64_t sequence = 0;
   std::string message, tag, expected, received, hint;
+  int32_t worker = -1;
 };
 Report latest_report();
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tests/faults/comparison.hpp"
+#include "tests/faults/worker_matrix.hpp"
 
 namespace faults {
 
@@ -33,31 +34,57 @@ double microseconds(std::vector<int64_t>& latencies_ns, double share) {
 
 class Table {
  public:
-  Table() {
-    std::printf("%-18s %-13s %8s %7s %9s %12s %12s\n", "fault", "form", "cells", "wrong", "leftovers",
+  // `classes`: what a fault's cells are divided by.
+  Table(const char* classes, uint64_t seed) : classes_(classes), seed_(seed) {
+    std::printf("seed %" PRIu64
+                "; from the cause to each peer's return; deadlines by a clock moved by hand\n\n",
+                seed);
+    std::printf("%-18s %-13s %8s %7s %9s %12s %12s\n", "fault", classes, "cells", "wrong", "leftovers",
                 "p50 µs", "p99 µs");
   }
 
-  void add(const char* fault, const char* form, ClassResult& result) {
+  void add(const char* fault, const char* part, Tally& result) {
+    total_.cells += result.cells, total_.wrong += result.wrong, total_.leftovers += result.leftovers;
+    total_.latencies_ns.insert(total_.latencies_ns.end(), result.latencies_ns.begin(),
+                               result.latencies_ns.end());
+    const std::string line = print(fault, part, result);
+    json_ += (json_.empty() ? "" : ",\n") + line;
+  }
+  // Prints the total; whether all is well.
+  bool end() {
+    (void)print("total", "", total_);
+    return total_.wrong == 0 && total_.leftovers == 0 && total_.cells > 0;
+  }
+  std::string json(const char* axes, const std::string& more) const {
+    return "{\n  \"seed\": " + std::to_string(seed_) + ",\n  " + axes +
+           ",\n  \"total\": {\"cells\": " + std::to_string(total_.cells) +
+           ", \"wrong\": " + std::to_string(total_.wrong) +
+           ", \"leftovers\": " + std::to_string(total_.leftovers) + "},\n  \"classes\": [\n" + json_ +
+           "\n  ]" + more + "\n}\n";
+  }
+
+ private:
+  std::string print(const char* fault, const char* part, Tally& result) const {
     const double p50 = microseconds(result.latencies_ns, 0.5);
     const double p99 = microseconds(result.latencies_ns, 0.99);
-    std::printf("%-18s %-13s %8" PRId64 " %7" PRId64 " %9" PRId64 " %11.1f %11.1f\n", fault, form,
+    std::printf("%-18s %-13s %8" PRId64 " %7" PRId64 " %9" PRId64 " %11.1f %11.1f\n", fault, part,
                 result.cells, result.wrong, result.leftovers, p50, p99);
     for (const std::string& finding : result.findings) std::printf("    %s\n", finding.c_str());
     std::fflush(stdout);
-    char line[256];
-    std::snprintf(line, sizeof line,
-                  "{\"fault\": \"%s\", \"form\": \"%s\", \"cells\": %" PRId64 ", \"wrong\": %" PRId64
+    char numbers[256];
+    std::snprintf(numbers, sizeof numbers,
+                  "    {\"fault\": \"%s\", \"%s\": \"%s\", \"cells\": %" PRId64 ", \"wrong\": %" PRId64
                   ", \"leftovers\": %" PRId64 ", \"p50_us\": %.1f, \"p99_us\": %.1f, \"findings\": [",
-                  fault, form, result.cells, result.wrong, result.leftovers, p50, p99);
-    json_ += std::string(json_.empty() ? "" : ",\n") + "    " + line;
+                  fault, classes_, part, result.cells, result.wrong, result.leftovers, p50, p99);
+    std::string line = numbers;
     for (std::size_t i = 0; i < result.findings.size(); ++i)
-      json_ += (i == 0 ? "" : ", ") + quoted(result.findings[i]);
-    json_ += "]}";
+      line += (i == 0 ? "" : ", ") + quoted(result.findings[i]);
+    return line + "]}";
   }
-  const std::string& json() const { return json_; }
 
- private:
+  const char* const classes_;
+  const uint64_t seed_;
+  Tally total_;
   std::string json_;
 };
 
@@ -72,33 +99,29 @@ bool write_file(const std::string& path, const std::string& text) {
 }  // namespace
 
 bool report(const Options& options, const ReportOptions& to) {
-  std::printf("seed %" PRIu64
-              "; from the cause to each peer's return; deadlines by a clock moved by hand\n\n",
-              options.seed);
-  Table table;
-  ClassResult total;
+  Table table("form", options.seed);
   std::vector<ClassResult> results;
   for (int fault = 0; fault < kFaults; ++fault) {
     for (ClassResult& result : play_all(static_cast<Fault>(fault), options)) {
       table.add(fault_name(result.fault), form_name(result.form), result);
-      total.cells += result.cells, total.wrong += result.wrong, total.leftovers += result.leftovers;
-      total.latencies_ns.insert(total.latencies_ns.end(), result.latencies_ns.begin(),
-                                result.latencies_ns.end());
       results.push_back(std::move(result));
     }
   }
-  const std::string classes = table.json();
-  table.add("total", "", total);
-  const bool well = total.wrong == 0 && total.leftovers == 0 && total.cells > 0;
+  const bool well = table.end();
   std::string more;
   if (!to.peers.empty()) more = ",\n" + compare({to.peers, !options.whole, options.filter}, results);
-  if (to.json.empty()) return well;
-  const std::string head =
-      "{\n  \"seed\": " + std::to_string(options.seed) +
-      ",\n  \"members\": [2, 3, 4, 8],\n  \"total\": {\"cells\": " + std::to_string(total.cells) +
-      ", \"wrong\": " + std::to_string(total.wrong) + ", \"leftovers\": " + std::to_string(total.leftovers) +
-      "},\n";
-  return write_file(to.json, head + "  \"classes\": [\n" + classes + "\n  ]" + more + "\n}\n") && well;
+  return (to.json.empty() || write_file(to.json, table.json("\"members\": [2, 3, 4, 8]", more))) && well;
+}
+
+bool report_workers(const Options& options, const ReportOptions& to) {
+  Table table("when", options.seed);
+  for (int fault = 0; fault < kWorkerFaults; ++fault) {
+    for (WorkerResult& result : play_all(static_cast<WorkerFault>(fault), options))
+      table.add(worker_fault_name(result.fault), when_name(result.when), result);
+  }
+  const bool well = table.end();
+  const char* const axes = "\"workers\": [2, 3, 4], \"replicas\": [1, 2]";
+  return (to.json.empty() || write_file(to.json, table.json(axes, ""))) && well;
 }
 
 }  // namespace faults

@@ -16,6 +16,9 @@ struct ReportOptions {
 // Plays all faults and prints a line a class as it goes. Whether all is well with libdist.
 bool report(const Options& options, const ReportOptions& to);
 
+// The same of the matrix over workers, which no peers play.
+bool report_workers(const Options& options, const ReportOptions& to);
+
 // As JSON has it.
 std::string quoted(const std::string& text);
 

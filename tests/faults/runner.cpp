@@ -109,7 +109,7 @@ Report latest_report() {
   dist_error_info info = DIST_ERROR_INFO_INIT;
   if (dist_last_error_info(&info) != DIST_OK) return {};
   return {info.code,    info.replica, info.logical_device, info.collective, info.group, info.sequence,
-          info.message, info.tag,     info.expected,       info.received,   info.hint};
+          info.message, info.tag,     info.expected,       info.received,   info.hint,  info.worker};
 }
 
 // ---- Holdings ----
@@ -153,10 +153,11 @@ Holdings holdings() {
 
 std::string left_behind(Holdings& before) {
   static int started_by_tbb = 0;
-  constexpr int64_t kPatienceNs = 2'000'000'000;  // joined threads need microseconds
+  // Joined threads need microseconds; so does the last one that frees a strategy which was shut down around it.
+  constexpr int64_t kPatienceNs = 2'000'000'000;
   Holdings now = holdings();
   const int64_t start = now_ns();
-  while (now.threads > before.threads && now_ns() - start < kPatienceNs) {
+  while ((now.threads > before.threads || now.bytes > before.bytes) && now_ns() - start < kPatienceNs) {
     sched_yield();
     now = holdings();
   }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells of the fault matrix over workers: one replica, or all of a worker, does one thing wrong in one of a row of
+// collectives. What the axes are, and which combinations mean something.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/faults/cell.hpp"
+
+namespace faults {
+
+enum class WorkerFault : int {
+  kEarlyReturn,
+  kErrorReturned,
+  kThrown,  // a C++ exception, through the function
+  kOtherCollective,
+  kOtherOp,
+  kOtherDtype,
+  kOtherShape,
+  kOtherRoot,
+  kLate,       // until the collective's deadline, by a clock moved by hand
+  kCancelled,  // its own strategy
+  kShutDown,   // its strategy, while it is inside: the worker is lost
+  kDestroyed,  // the strategy, instead of the run
+};
+inline constexpr int kWorkerFaults = static_cast<int>(WorkerFault::kDestroyed) + 1;
+
+enum class When : int { kFirst, kMiddle, kLast };
+inline constexpr int kWhens = 3;
+inline constexpr int kSteps = 5;  // collectives in a run
+
+inline constexpr int kMostWorkers = 4;
+
+struct WorkerCell {
+  WorkerFault fault = WorkerFault::kEarlyReturn;
+  When when = When::kFirst;
+  int32_t collective = DIST_COLLECTIVE_ALL_REDUCE;
+  int workers = 2;
+  int replicas = 1;  // of each worker
+  int guilty = 0;    // the worker
+  int local = 0;     // its replica; -1: all of them
+  int32_t threads = DIST_THREADS_CALLER;
+  Size size = Size::kSmall;
+
+  int members() const { return workers * replicas; }
+  int worker_of(int replica) const { return replica / replicas; }
+  bool is_guilty(int replica) const {
+    return worker_of(replica) == guilty && (local < 0 || replica % replicas == local);
+  }
+  // Of those who do it, the first.
+  int first_guilty() const { return guilty * replicas + (local < 0 ? 0 : local); }
+  int step() const { return when == When::kFirst ? 0 : when == When::kMiddle ? kSteps / 2 : kSteps - 1; }
+  bool disagrees() const {
+    return fault >= WorkerFault::kOtherCollective && fault <= WorkerFault::kOtherRoot;
+  }
+  // The worker cannot come back.
+  bool loses() const { return fault == WorkerFault::kShutDown || fault == WorkerFault::kDestroyed; }
+  bool timed() const { return fault == WorkerFault::kLate; }
+  std::string text() const;
+};
+
+const char* worker_fault_name(WorkerFault fault);
+const char* when_name(When when);
+
+// The cells of one fault, those of one cluster in a row. `seed` draws collective, size and threads; `whole`: every
+// collective, else one of each {workers, replicas, who, when}, without the slow ones.
+std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t seed);
+
+}  // namespace faults

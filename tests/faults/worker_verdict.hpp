@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every replica, and the run of every worker, must have been told of a cell over workers.
+#pragma once
+
+#include <string>
+
+#include "tests/faults/worker_play.hpp"
+
+namespace faults {
+
+// "" or what is wrong with it, with the report at fault.
+std::string judge(const WorkerCell& cell, const WorkerOutcome& outcome);
+
+}  // namespace faults
