@@ -314,6 +314,8 @@ class Recorded(unittest.TestCase):
             kind = case["id"].split("/")[1]
             if case["id"].startswith("failure/") or kind in ("dataset", "from_function", "from_function_uneven"):
                 continue
+            if "/all_reduce/MEAN/" in case["id"]:  # differs on purpose: tests/golden/differences.md
+                continue
             with self.subTest(case["id"]):
                 for w, answer in enumerate(self.play(case)):
                     if isinstance(answer, BaseException):
