@@ -1,113 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/collective/worker_collective.hpp"
 
-#include <cstdio>
-#include <new>
-#include <optional>
-
 #include "core/collective/exchange.hpp"
 #include "core/collective/partition.hpp"
 #include "core/collective/worker_payload.hpp"
 #include "core/collective/worker_pieces.hpp"
 #include "core/collective/worker_route.hpp"
 #include "core/collective/worker_schedule.hpp"
+#include "core/collective/worker_tables.hpp"
 #include "core/kernel/fp_environment.hpp"
 
 namespace dist {
 namespace {
 
-// The members of all workers.
-class AllMembers final : public MemberNames {
- public:
-  // Members of workers are replicas, or each is its worker.
-  explicit AllMembers(const Group& group) noexcept : workers_(group.naming().workers) {}
-  int seat(int rank) const noexcept override { return rank; }
-  Naming naming() const noexcept override { return {.workers = workers_}; }
-
- private:
-  const bool workers_;
-};
-
-// The offers of all members: of this worker's as they lie in their slots, of the others' as their payloads say. All
-// lies in one payload of the host's memory, since its size depends on the call.
-class Tables {
- public:
-  // Nobody can go on where it is not OK; `*out_broken` is then who brought what cannot be read, or -1.
-  Status fill(const Member& member, WorkerMeeting& meeting, const Call& call, int* out_broken) noexcept {
-    const int size = meeting.num_members();
-    const int first = meeting.first();
-    const PayloadReader reader(call, size, meeting.complete());
-    const auto each = [&](Room& room) -> bool {
-      auto* const offers = room.take<Offer>(static_cast<std::size_t>(size));
-      all_ = room.take<const Offer*>(static_cast<std::size_t>(size));
-      firsts_ = room.take<int>(static_cast<std::size_t>(meeting.num_workers()) + 1);
-      for (int p = 0; p < size; ++p) {
-        const bool local = p >= first && p < first + member.group.size();
-        const Offer* offer = local ? &member.group.slot(member.me, p - first).offer : nullptr;
-        if (!local) {
-          const Payload& payload = meeting.incoming(p);
-          Offer read{};
-          if (!reader.read(p, {payload.data(), payload.bytes()}, room, &read)) {
-            *out_broken = p;
-            return false;
-          }
-          if (room.there()) offer = new (&offers[p]) Offer(read);
-        }
-        if (room.there()) all_[p] = offer;
-      }
-      return true;
-    };
-    Room counted;
-    if (!each(counted)) return Status(DIST_INTERNAL);
-    // As many lists as a sum can have: with more the call is refused.
-    WorkerPieces::needs(meeting.num_workers(), size, DIST_MAX_CONTRIBUTIONS, counted);
-    Payload& tables = meeting.tables(member.me);
-    DIST_TRY(tables.resize(counted.used()));
-    if (!each(room_.emplace(tables.data()))) return Status(DIST_INTERNAL);
-    for (int w = 0; w <= meeting.num_workers(); ++w) firsts_[w] = meeting.first_of(w);
-    return kOk;
+// Whether all of it has gone.
+bool go_in_pieces(const Member& member, WorkerMeeting& meeting, WorkerPieces& pieces) noexcept {
+  const auto part = static_cast<std::size_t>(member.me);
+  const auto parts = static_cast<std::size_t>(member.group.size());
+  while (pieces.next()) {
+    // No member unpacks the piece before any more.
+    if (!meeting.step(member.me, [&] { return meeting.reserve(pieces.staging_bytes()); })) return false;
+    pieces.pack();
+    if (!meeting.step(member.me, [&] { return meeting.pass(pieces.ins()); })) return false;
+    if (pieces.folds()) {
+      pieces.fold(part, parts);
+      if (!meeting.step(member.me, [&] { return pieces.has_outs() ? meeting.pass(pieces.outs()) : kOk; }))
+        return false;
+    }
+    pieces.unpack();
   }
-  const Offer* const* offers() const noexcept { return all_; }
-  const int* firsts() const noexcept { return firsts_; }
-  Room& room() noexcept { return *room_; }
-
- private:
-  const Offer** all_ = nullptr;
-  int* firsts_ = nullptr;
-  std::optional<Room> room_;
-};
+  if (member.me == 0) meeting.complete_collective();
+  return true;
+}
 
 // All workers agree, and what their members say about their tensors is here.
 Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) noexcept {
   Group& group = member.group;
+  WorkerRound& round = meeting.round();
+  const WorkerMembers& members = round.members();
   const AllMembers all(group);
-  const int first = meeting.first();
-  const int me = first + member.me;
+  const int me = members.first() + member.me;
   ErrorRecord why;
   const auto refuse = [&] {
     group.condemn(refusal(group, call, member.tag, group.sequence(member.me), why));
     if (member.me == 0) meeting.release();
     return group.finish(member.me);
   };
-  Tables tables;
+  WorkerTables tables;
   int broken = -1;
-  if (const Status filled = tables.fill(member, meeting, call, &broken); !filled.ok()) {
-    why.code = filled.code();
-    why.culprit = all.name(broken >= 0 ? broken : me);
-    std::snprintf(why.message, sizeof why.message,
-                  broken >= 0 ? "what replica %d brought cannot be read"
-                              : "replica %d has no memory for what the others brought",
-                  why.culprit.number());
+  const auto local = [&](int p) { return &group.slot(member.me, p).offer; };
+  if (const Status filled = tables.fill(call, round, member.me, local, &broken); !filled.ok()) {
+    unreadable(all, filled.code(), broken >= 0 ? broken : me, broken >= 0, &why);
     return refuse();
   }
-  const int size = meeting.num_members();
-  const Exchange exchange(call, size, tables.offers(), member.cache_bytes, {first, first + group.size()});
+  const int size = members.num_members();
+  const Exchange exchange(call, size, tables.offers(), member.cache_bytes,
+                          {members.first(), members.first() + members.count()});
   if (exchange.refuses(all, me, &why)) return refuse();
-  if (!meeting.complete()) {
+  if (!round.complete()) {
     const TaskList tasks(call, size, tables.offers(), {0, size});
-    const WorkerSchedule schedule(call, tasks, tables.offers(),
-                                  {tables.firsts(), static_cast<std::size_t>(meeting.num_workers()) + 1});
-    WorkerPieces(member, meeting, call, schedule, tables.offers(), tables.room()).run();
+    const WorkerSchedule schedule(call, tasks, tables.offers(), members.firsts);
+    WorkerPieces pieces({group, round, member.me, member.cache_bytes}, call, schedule, tables.offers(),
+                        tables.room());
+    go_in_pieces(member, meeting, pieces);
     return group.finish(member.me);
   }
   const FpEnvironment environment;
@@ -132,7 +87,7 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   if (call.splits != nullptr) call.offset_splits(offsets, size);
   Offer& own = group.outgoing(member.me).offer;
   call.offer_in(own);
-  Payload& payload = meeting.outgoing(member.me);
+  Payload& payload = meeting.round().outgoing(member.me);
   payload.complete = worker_route_of(worker_question(call, meeting.num_workers(), size, me,
                                                      meeting.own_staging_bytes())) == WorkerRoute::kTogether;
   DIST_TRY(pack_payload(call, own, size, payload));

@@ -17,7 +17,7 @@
 #include "core/base/status.hpp"
 #include "core/collective/call.hpp"
 #include "core/comm/offer.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/worker_round.hpp"
 
 namespace dist {
 

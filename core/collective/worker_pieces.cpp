@@ -33,23 +33,25 @@ class Packed {
 
 }  // namespace
 
-WorkerPieces::WorkerPieces(const Member& member, WorkerMeeting& meeting, const Call& call,
-                           const WorkerSchedule& schedule, const Offer* const* offers, Room& room) noexcept
-    : member_(member),
-      meeting_(meeting),
+WorkerPieces::WorkerPieces(const Side& side, const Call& call, const WorkerSchedule& schedule,
+                           const Offer* const* offers, Room& room) noexcept
+    : side_(side),
+      members_(side.round.members()),
       call_(call),
       schedule_(schedule),
       offers_(offers),
-      me_(meeting.me()),
-      workers_(meeting.num_workers()) {
+      me_(members_.me),
+      workers_(members_.num_workers()),
+      slice_(schedule.slice(side.round.staging_bytes())),
+      pieces_(schedule.pieces(slice_)) {
   const auto workers = static_cast<std::size_t>(workers_);
-  const auto members = static_cast<std::size_t>(meeting.num_members());
+  const auto members = static_cast<std::size_t>(members_.num_members());
   sent_ = room.take<Way>(workers);
   got_ = room.take<Way>(workers);
   passages_ = room.take<Passage>(workers);
   folded_ = room.take<Offer>(members);
   folded_at_ = room.take<const Offer*>(members);
-  folded_lists_ = room.take<dist_tensor>(lists_before(meeting.num_members()));
+  folded_lists_ = room.take<dist_tensor>(lists_before(members_.num_members()));
   if (folds()) got_ = sent_;
   for (int w = 0; w < workers_; ++w) {
     Way& to = *new (&sent_[w]) Way{};
@@ -125,9 +127,9 @@ void WorkerPieces::lay_out_lanes() noexcept {
   for (int w = 0; w < workers_; ++w) {
     Way& way = sent_[w];
     const bool mine = w == me_;
-    way.in = take((mine ? lists_before(meeting_.num_members()) : lists_of(me_)) * way.in_bytes);
+    way.in = take((mine ? lists_before(members_.num_members()) : lists_of(me_)) * way.in_bytes);
     if (!mine && !schedule_.to_all()) continue;
-    const auto members = static_cast<std::size_t>(meeting_.num_members());
+    const auto members = static_cast<std::size_t>(members_.num_members());
     way.out = take((!mine ? results_of(me_) : prefixes() ? members : 1) * way.out_bytes);
   }
 }
@@ -151,7 +153,7 @@ void WorkerPieces::lay_out_pairs() noexcept {
 void WorkerPieces::pack() const noexcept {
   if (folds()) {
     const std::size_t before = lists_before(rank());
-    const std::size_t in_worker = before - lists_before(meeting_.first());
+    const std::size_t in_worker = before - lists_before(members_.first());
     for (int w = 0; w < workers_; ++w) {
       for (std::size_t j = 0; j < call_.lists(); ++j) {
         pack(sent_[w], j, sent_[w].in + ((w == me_ ? before : in_worker) + j) * sent_[w].in_bytes);
@@ -163,7 +165,7 @@ void WorkerPieces::pack() const noexcept {
 }
 
 void WorkerPieces::pack(const Way& way, std::size_t list, std::size_t at) const noexcept {
-  std::byte* const to = meeting_.staging() + at;
+  std::byte* const to = side_.round.staging() + at;
   for_flows(
       way, false,
       [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t place) {
@@ -173,46 +175,40 @@ void WorkerPieces::pack(const Way& way, std::size_t list, std::size_t at) const 
       });
 }
 
-// What the carrier sends and gets before anything is folded.
-Status WorkerPieces::pass_in() noexcept {
-  std::byte* const base = meeting_.staging();
+// What is sent and comes before anything is folded.
+std::span<const Passage> WorkerPieces::ins() noexcept {
+  std::byte* const base = side_.round.staging();
   const Way& own = sent_[me_];
   for (int w = 0; w < workers_; ++w) {
     if (w == me_) continue;
     Passage& passage = passages_[w];
     if (folds()) {
       passage = {base + sent_[w].in, lists_of(me_) * sent_[w].in_bytes,
-                 base + own.in + lists_before(meeting_.first_of(w)) * own.in_bytes,
+                 base + own.in + lists_before(members_.first_of(w)) * own.in_bytes,
                  lists_of(w) * own.in_bytes};
     } else {
       passage = {base + sent_[w].in, sent_[w].in_bytes, base + got_[w].in, got_[w].in_bytes};
     }
   }
-  return meeting_.pass({passages_, static_cast<std::size_t>(workers_)});
+  return {passages_, static_cast<std::size_t>(workers_)};
 }
 
 // And after that.
-Status WorkerPieces::pass_out() noexcept {
-  std::byte* const base = meeting_.staging();
+std::span<const Passage> WorkerPieces::outs() noexcept {
+  std::byte* const base = side_.round.staging();
   const Way& own = sent_[me_];
   for (int w = 0; w < workers_; ++w) {
     if (w == me_) continue;
     const std::size_t before =
-        prefixes() ? static_cast<std::size_t>(meeting_.first_of(w)) * own.out_bytes : 0;
+        prefixes() ? static_cast<std::size_t>(members_.first_of(w)) * own.out_bytes : 0;
     passages_[w] = {base + own.out + before, results_of(w) * own.out_bytes, base + sent_[w].out,
                     results_of(me_) * sent_[w].out_bytes};
   }
-  return meeting_.pass({passages_, static_cast<std::size_t>(workers_)});
+  return {passages_, static_cast<std::size_t>(workers_)};
 }
 
-void WorkerPieces::fold() const noexcept {
+void WorkerPieces::fold(std::size_t part, std::size_t parts) const noexcept {
   const FpEnvironment environment;
-  struct Run {
-    dist_dtype dtype = 0;
-    std::size_t in = 0;
-    std::size_t out = 0;
-    std::size_t count = 0;
-  };
   Run run;
   Packed out;
   for_flows(sent_[me_], false,
@@ -220,28 +216,26 @@ void WorkerPieces::fold() const noexcept {
               const dist_dtype dtype = call_.in[flow.t].dtype;
               const std::size_t to = out.place(call_.out_dtype(dtype), count);
               if (dtype != run.dtype) {
-                if (run.count != 0) fold_run(run.dtype, run.in, run.out, run.count);
+                if (run.count != 0) fold(run, part, parts);
                 run = {dtype, in, to, 0};
               }
               run.count += count;
             });
-  if (run.count != 0) fold_run(run.dtype, run.in, run.out, run.count);
+  if (run.count != 0) fold(run, part, parts);
 }
 
-// Elements of one dtype that lie side by side, as an exchange of one dense tensor of each list. This member does
-// its part of it.
-void WorkerPieces::fold_run(dist_dtype dtype, std::size_t in, std::size_t out,
-                            std::size_t count) const noexcept {
+// As an exchange of one dense tensor of each list.
+void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) const noexcept {
   const Way& own = sent_[me_];
-  const auto length = static_cast<int64_t>(count);
-  const dist_tensor like{nullptr, dtype, 1, &length, nullptr};
+  const auto length = static_cast<int64_t>(run.count);
+  const dist_tensor like{nullptr, run.dtype, 1, &length, nullptr};
   Call call = call_;
   call.collective = prefixes() ? Collective::kScan : Collective::kAllReduce;
   call.in = call.out = &like;
   call.n = 1;
   call.axis = 0;
   call.in_place = false;
-  const auto members = static_cast<std::size_t>(meeting_.num_members());
+  const auto members = static_cast<std::size_t>(members_.num_members());
   std::size_t list = 0;
   for (std::size_t p = 0; p < members; ++p) {
     Offer& offer = *new (&folded_[p]) Offer{};
@@ -251,22 +245,21 @@ void WorkerPieces::fold_run(dist_dtype dtype, std::size_t in, std::size_t out,
     offer.in = folded_lists_ + list;
     for (std::size_t j = 0; j < offer.contributions; ++j, ++list) {
       folded_lists_[list] = like;
-      folded_lists_[list].data = meeting_.staging() + own.in + list * own.in_bytes + in;
+      folded_lists_[list].data = side_.round.staging() + own.in + list * own.in_bytes + run.in;
     }
     offer.in_data = static_cast<const std::byte*>(offer.in[0].data);
-    offer.out_data = meeting_.staging() + own.out + (prefixes() ? p * own.out_bytes : 0) + out;
+    offer.out_data = side_.round.staging() + own.out + (prefixes() ? p * own.out_bytes : 0) + run.out;
   }
-  const Exchange exchange(call, meeting_.num_members(), folded_at_, member_.cache_bytes);
+  const Exchange exchange(call, members_.num_members(), folded_at_, side_.cache_bytes);
   TaskList::Cursor cursor;
-  exchange.run(part_of(exchange.units(), static_cast<std::size_t>(member_.group.size()),
-                       static_cast<std::size_t>(member_.me)),
-               cursor, [&] { return !member_.group.poisoned(); });
+  exchange.run(part_of(exchange.units(), parts, part), cursor, [&] { return !side_.group.poisoned(); });
 }
 
 // Whether this member's output is one that all members of the worker share: its first one writes it.
 bool WorkerPieces::written_by_another(std::size_t t) const noexcept {
-  const dist_tensor* const first = offers_[meeting_.first()]->out;
-  return member_.me != 0 && call_.traits().alike() && first != nullptr && first[t].data == call_.out[t].data;
+  const dist_tensor* const first = offers_[members_.first()]->out;
+  return side_.member != 0 && call_.traits().alike() && first != nullptr &&
+         first[t].data == call_.out[t].data;
 }
 
 void WorkerPieces::unpack() const noexcept {
@@ -276,7 +269,7 @@ void WorkerPieces::unpack() const noexcept {
     if (!folds()) {
       unpack(way, way.in);
     } else if (w == me_ || schedule_.to_all()) {
-      const auto result = static_cast<std::size_t>(!prefixes() ? 0 : w == me_ ? rank() : member_.me);
+      const auto result = static_cast<std::size_t>(!prefixes() ? 0 : w == me_ ? rank() : side_.member);
       unpack(way, way.out + result * way.out_bytes);
     }
   }
@@ -285,7 +278,7 @@ void WorkerPieces::unpack() const noexcept {
 void WorkerPieces::unpack(const Way& way, std::size_t at) const noexcept {
   // The host's operator has no identity with which an exclusive scan could begin.
   if (prefixes() && call_.kind == DIST_SCAN_EXCLUSIVE && call_.op == DIST_REDUCE_USER && rank() == 0) return;
-  const std::byte* const from = meeting_.staging() + at;
+  const std::byte* const from = side_.round.staging() + at;
   for_flows(way, folds(),
             [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t place) {
               if (flow.to != WorkerSchedule::kAllRanks && flow.to != rank()) return;
@@ -295,36 +288,20 @@ void WorkerPieces::unpack(const Way& way, std::size_t at) const noexcept {
             });
 }
 
-bool WorkerPieces::piece(std::size_t slice, std::size_t index) noexcept {
-  lay_out(slice, index);
-  // No member unpacks the piece before any more.
-  if (!meeting_.step(member_.me, [&] { return meeting_.reserve(room_); })) return false;
-  pack();
-  if (!meeting_.step(member_.me, [&] { return pass_in(); })) return false;
-  if (folds()) {
-    fold();
-    if (!meeting_.step(member_.me, [&] { return schedule_.to_all() ? pass_out() : kOk; })) return false;
-  }
-  unpack();
-  for (int w = 0; w < workers_; ++w) {
+bool WorkerPieces::next() noexcept {
+  for (int w = 0; index_ != 0 && w < workers_; ++w) {
     sent_[w].cursor = sent_[w].next;
     got_[w].cursor = got_[w].next;
   }
-  return true;
-}
-
-bool WorkerPieces::run() noexcept {
-  const std::size_t slice = schedule_.slice(meeting_.staging_bytes());
-  const std::size_t pieces = schedule_.pieces(slice);
-  for (std::size_t i = 0; i < pieces; ++i) {
-    if (!piece(slice, i)) return false;
+  if (index_ != pieces_) {
+    lay_out(slice_, index_++);
+    return true;
   }
   // Members without a source get zeros.
   for (std::size_t t = 0; call_.traits().pairs() && call_.source < 0 && call_.out != nullptr && t < call_.n;
        ++t)
     TensorPart(call_.out[t], 0, -1, 0).clear(elements_of(call_.out[t]));
-  if (member_.me == 0) meeting_.complete_collective();
-  return true;
+  return false;
 }
 
 }  // namespace dist

@@ -1,34 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerPieces: a collective's tensors on their way between workers, as the schedule says, piece by piece. Members
-// copy from their inputs to staging memory, and from there to their outputs; no member touches a peer's buffers.
+// WorkerPieces: one member's side of a collective's tensors on their way between workers, as the schedule says, piece
+// by piece. Members copy from their inputs to staging memory, and from there to their outputs; no member touches a
+// peer's buffers. Nothing here waits:
 //
-//     reserve     room for a piece                               carrier
-//     pack        own tensors' elements                          each member its own
-//     pass        to owners; where nothing is folded, to those who want them
-//     fold        what all members bring for this worker's lane  members share it
-//     pass        results, where all workers want them
-//     unpack      into own outputs                               each member its own
+//     next          where the next piece lies in staging memory, which is made large enough once
+//     pack          own tensors' elements                          each member its own
+//     ins           is passed on to owners; where nothing is folded, to those who want it
+//     fold          what all members bring for this worker's lane  members share it
+//     outs          results are passed on, where all workers want them
+//     unpack        into own outputs                               each member its own
+//
+// Each line begins when all members of the worker have ended the one before.
 #pragma once
 
 #include <cstddef>
+#include <span>
 
-#include "core/collective/collectives.hpp"
 #include "core/collective/worker_payload.hpp"
 #include "core/collective/worker_schedule.hpp"
-#include "core/comm/workers.hpp"
+#include "core/comm/group.hpp"
+#include "core/comm/worker_round.hpp"
 
 namespace dist {
 
 class WorkerPieces {
  public:
+  struct Side {
+    const Group& group;
+    WorkerRound& round;
+    int member;               // of this worker's
+    std::size_t cache_bytes;  // as in Exchange
+  };
   // `room` has what needs() says. `offers` and the schedule are those of all members.
-  WorkerPieces(const Member& member, WorkerMeeting& meeting, const Call& call, const WorkerSchedule& schedule,
-               const Offer* const* offers, Room& room) noexcept;
+  WorkerPieces(const Side& side, const Call& call, const WorkerSchedule& schedule, const Offer* const* offers,
+               Room& room) noexcept;
   // Takes its room without being made. `lists`: of all members.
   static void needs(int num_workers, int num_members, std::size_t lists, Room& room) noexcept;
 
-  // False: the group is poisoned.
-  bool run() noexcept;
+  // False: there is no further piece, and this member's outputs are complete.
+  bool next() noexcept;
+  // How much staging memory the piece takes.
+  std::size_t staging_bytes() const noexcept { return room_; }
+  void pack() const noexcept;
+  std::span<const Passage> ins() noexcept;
+  bool folds() const noexcept { return schedule_.folds(); }
+  // Part `part` of `parts`. It ends early where the group is poisoned.
+  void fold(std::size_t part, std::size_t parts) const noexcept;
+  bool has_outs() const noexcept { return folds() && schedule_.to_all(); }
+  std::span<const Passage> outs() noexcept;
+  void unpack() const noexcept;
 
  private:
   // A lane, and where its piece lies in staging memory: the elements of one list after another, and what they are
@@ -44,48 +64,51 @@ class WorkerPieces {
     std::size_t out_bytes;  // of one result
   };
 
-  int rank() const noexcept { return meeting_.first() + member_.me; }
-  bool folds() const noexcept { return schedule_.folds(); }
+  // Elements of one dtype that lie side by side in staging memory.
+  struct Run {
+    dist_dtype dtype = 0;
+    std::size_t in = 0;
+    std::size_t out = 0;
+    std::size_t count = 0;
+  };
+
+  int rank() const noexcept { return members_.first() + side_.member; }
   bool prefixes() const noexcept { return call_.traits().prefixes; }
   std::size_t lists_before(int rank) const noexcept;
   std::size_t lists_of(int worker) const noexcept {
-    return lists_before(meeting_.first_of(worker + 1)) - lists_before(meeting_.first_of(worker));
+    return lists_before(members_.first_of(worker + 1)) - lists_before(members_.first_of(worker));
   }
   // How many results of a lane the members of a worker want: one that is for all, or one each.
   std::size_t results_of(int worker) const noexcept {
-    return prefixes() ? static_cast<std::size_t>(meeting_.first_of(worker + 1) - meeting_.first_of(worker))
-                      : 1;
+    return prefixes() ? static_cast<std::size_t>(members_.count_of(worker)) : 1;
   }
   template <class Visit>
   WorkerSchedule::Cursor for_flows(const Way& way, bool results, Visit&& visit) const noexcept;
   void lay_out(std::size_t slice, std::size_t index) noexcept;
   void lay_out_lanes() noexcept;
   void lay_out_pairs() noexcept;
-  bool piece(std::size_t slice, std::size_t index) noexcept;
-  void pack() const noexcept;
   void pack(const Way& way, std::size_t list, std::size_t at) const noexcept;
-  void fold() const noexcept;
-  void fold_run(dist_dtype dtype, std::size_t in, std::size_t out, std::size_t count) const noexcept;
-  void unpack() const noexcept;
+  void fold(const Run& run, std::size_t part, std::size_t parts) const noexcept;
   void unpack(const Way& way, std::size_t at) const noexcept;
   bool written_by_another(std::size_t t) const noexcept;
-  Status pass_in() noexcept;
-  Status pass_out() noexcept;
 
-  const Member& member_;
-  WorkerMeeting& meeting_;
+  const Side side_;
+  const WorkerMembers members_;
   const Call& call_;
   const WorkerSchedule& schedule_;
   const Offer* const* const offers_;
   const int me_;
   const int workers_;
-  std::size_t room_ = 0;  // of staging memory, for the piece
+  const std::size_t slice_;
+  const std::size_t pieces_;
+  std::size_t index_ = 0;  // of the next piece
+  std::size_t room_ = 0;
   // By worker: where the schedule folds, the owners' lanes, and both are the same; else those to each worker, and
   // from each.
   Way* sent_;
   Way* got_;
   Passage* passages_;
-  // For fold_run().
+  // For fold().
   Offer* folded_;
   const Offer** folded_at_;
   dist_tensor* folded_lists_;

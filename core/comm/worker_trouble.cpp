@@ -11,8 +11,6 @@
 namespace dist {
 namespace {
 
-bool done(const Transfer& transfer) noexcept { return transfer.end() == Transfer::End::kDone; }
-
 [[gnu::format(printf, 2, 3)]] void append(ErrorRecord& report, const char* format, ...) noexcept {
   const std::size_t used = std::strlen(report.message);
   va_list arguments;
@@ -60,24 +58,37 @@ ErrorRecord WorkerMeeting::no_memory(dist_status code) noexcept {
 }
 
 // A header that this worker cannot go on from.
-ErrorRecord WorkerMeeting::unlike(int worker, const Peer& peer) noexcept {
-  if (peer.reading == Reading::kBad) return broken(worker, "a header that cannot be read");
+ErrorRecord WorkerMeeting::unlike(int worker) noexcept {
+  const Reading reading = round_->reading(worker);
+  const WorkerHeader& header = round_->header(worker);
+  if (reading == Reading::kBad) return broken(worker, "a header that cannot be read");
   ErrorRecord report = of_worker(worker, DIST_INVALID_ARGUMENT);
-  if (peer.reading == Reading::kOtherVersion) {
+  if (reading == Reading::kOtherVersion) {
     append(report,
            "worker %d speaks version %" PRIu32 " of the workers' protocol, and worker %d version %" PRIu32,
-           worker, peer.header.version, me_, kWorkerVersion);
+           worker, header.version, me_, kWorkerVersion);
     std::snprintf(report.expected, sizeof report.expected, "version %" PRIu32, kWorkerVersion);
-    std::snprintf(report.received, sizeof report.received, "version %" PRIu32, peer.header.version);
+    std::snprintf(report.received, sizeof report.received, "version %" PRIu32, header.version);
     copy_text(report.hint, "run the same version of libdist on all workers");
     return report;
   }
   append(report, "worker %d has %" PRId32 " replicas, but worker %d was told that it has %d", worker,
-         peer.header.members, me_, peer.members);
-  std::snprintf(report.expected, sizeof report.expected, "%d replicas", peer.members);
-  std::snprintf(report.received, sizeof report.received, "%" PRId32 " replicas", peer.header.members);
+         header.members, me_, members().count_of(worker));
+  std::snprintf(report.expected, sizeof report.expected, "%d replicas", members().count_of(worker));
+  std::snprintf(report.received, sizeof report.received, "%" PRId32 " replicas", header.members);
   copy_text(report.hint, "tell all workers the same numbers of replicas, worker by worker");
   return report;
+}
+
+// What keeps the workers from going on with the collective.
+ErrorRecord WorkerMeeting::report_on(const WorkerRound::Problem& problem) noexcept {
+  switch (problem.fault) {
+    case WorkerRound::Fault::kHeader: return unlike(problem.worker);
+    case WorkerRound::Fault::kTooLong:
+      return broken(problem.worker, "a payload that is longer than it can be");
+    case WorkerRound::Fault::kNoMemory: return no_memory(DIST_RESOURCE_EXHAUSTED);
+    default: return verdict_of(Trouble::kDisagreement, 0);
+  }
 }
 
 // Whether it has left before this collective, and not since others had ended one: then it is not the culprit.
@@ -93,16 +104,16 @@ ErrorRecord WorkerMeeting::verdict_of(Trouble trouble, int64_t waited_ns) noexce
   const ErrorRecord* failures[DIST_MAX_REPLICAS] = {};
   const int n = std::min(num_workers(), static_cast<int>(DIST_MAX_REPLICAS));
   for (int w = 0; w < n; ++w) {
-    Peer& peer = peers_[static_cast<std::size_t>(w)];
+    Peer& other = peer(w);
     if (w == me_) {
-      signatures[w] = &own_.signature;
-    } else if (left_by_itself(peer)) {
-      peer.departed = departure();
-      peer.departed.returned = peer.leave.notice.record.code;
-      signatures[w] = &peer.departed;
-      failures[w] = &peer.leave.notice.record;
-    } else if (peer.good()) {
-      signatures[w] = &peer.header.signature;
+      signatures[w] = &round_->own_signature();
+    } else if (left_by_itself(other)) {
+      other.departed = departure();
+      other.departed.returned = other.leave.notice.record.code;
+      signatures[w] = &other.departed;
+      failures[w] = &other.leave.notice.record;
+    } else if (round_->has_header(w)) {
+      signatures[w] = &round_->header(w).signature;
     }
   }
   Evidence evidence;
@@ -152,22 +163,21 @@ bool WorkerMeeting::find_trouble(Found* out) noexcept {
     *out = {verdict_of(Trouble::kDisagreement, 0), false};
     return true;
   }
-  each_transfer([&](int w, const Transfer& transfer) {
-    if (found || !transfer.over() || done(transfer)) return;
-    found = true;
-    switch (transfer.end()) {
-      case Transfer::End::kLost: *out = {lost(w), false}; break;
-      case Transfer::End::kMisfit: *out = {broken(w, "a message of another size"), false}; break;
-      // Nobody but close() cancels what is waited for.
-      default: *out = {lost(me_), false}; break;
-    }
-  });
-  return found;
+  int worker = -1;
+  Transfer::End end;
+  if (found || !round_->trouble(&worker, &end)) return found;
+  switch (end) {
+    case Transfer::End::kLost: *out = {lost(worker), false}; break;
+    case Transfer::End::kMisfit: *out = {broken(worker, "a message of another size"), false}; break;
+    // Nobody but close() cancels what is waited for.
+    default: *out = {lost(me_), false}; break;
+  }
+  return true;
 }
 
 // Up to kReportGraceNs; whether the leader's report is there.
 bool WorkerMeeting::await_leader() noexcept {
-  Peer& leader = peers_[0];
+  Peer& leader = peer(0);
   const int64_t begin = steady_now_ns();
   for (;;) {
     const uint32_t seen = group_.progress().value.load(std::memory_order_acquire);
@@ -186,17 +196,17 @@ bool WorkerMeeting::await_leader() noexcept {
 
 // Ends the collective here with one report: the leader's where there is one, else what was found.
 Status WorkerMeeting::fail_all(const Found& found) noexcept {
-  take_back();
+  round_->take_back();
   ErrorRecord report = found.report;
   report.of_all = true;
   if (me_ == 0) {
-    WorkerNotice notice;
-    notice.completed = completed_.load(std::memory_order_relaxed);
-    notice.record = report;
-    notice.write(own_report_);
+    WorkerNotice told;
+    told.completed = completed_.load(std::memory_order_relaxed);
+    told.record = report;
+    told.write(own_report_);
     reported_.store(true, std::memory_order_relaxed);
     each_peer([&](int w, Peer& peer) {
-      transport_.send(w, key(kReports), own_report_, WorkerNotice::kBytes, peer.send_report);
+      transport_.send(w, notice(kReports), own_report_, WorkerNotice::kBytes, peer.send_report);
     });
   } else if (found.told) {
     // All who hear of it say the same.

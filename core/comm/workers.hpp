@@ -34,8 +34,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory_resource>
+#include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/base/host.hpp"
@@ -43,55 +43,14 @@
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
 #include "core/comm/worker_messages.hpp"
+#include "core/comm/worker_round.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist {
 
-// Bytes that a member brings to a collective, or that came from one.
-class Payload {
- public:
-  explicit Payload(Memory& memory) noexcept : memory_(memory) {}
-  Payload(Payload&& other) noexcept
-      : memory_(other.memory_),
-        data_(std::exchange(other.data_, nullptr)),
-        room_(std::exchange(other.room_, 0)),
-        bytes_(std::exchange(other.bytes_, 0)) {}
-  ~Payload() { memory_.free(data_, room_, kAlign); }
-  Payload& operator=(const Payload&) = delete;
-
-  // What was in it is lost. `spare`: with room for more, so that sizes that grow a little from call to call do not
-  // allocate each time.
-  Status resize(std::size_t bytes, bool spare = true) noexcept;
-  std::byte* data() noexcept { return data_; }
-  const std::byte* data() const noexcept { return data_; }
-  std::size_t bytes() const noexcept { return bytes_; }
-
-  // Of a member's own: it says all that the member brings, the elements of its tensors too.
-  bool complete = true;
-
- private:
-  static constexpr std::size_t kAlign = 64;
-
-  Memory& memory_;
-  std::byte* data_ = nullptr;
-  std::size_t room_ = 0;
-  std::size_t bytes_ = 0;
-};
-
-// What goes to one worker and comes from it at a time. 0 bytes: nothing.
-struct Passage {
-  const std::byte* send = nullptr;
-  std::size_t send_bytes = 0;
-  std::byte* receive = nullptr;
-  std::size_t receive_bytes = 0;
-};
-
 class WorkerMeeting final : public TransportListener {
  public:
   static constexpr int64_t kReportGraceNs = 1'000'000'000;
-  // A payload is at most so much longer than this worker's longest: they differ in few things.
-  static constexpr std::size_t kMostBeside = std::size_t{1} << 20;
-
   static constexpr std::size_t kDefaultStagingBytes = std::size_t{64} << 20;
 
   struct Options {
@@ -108,14 +67,12 @@ class WorkerMeeting final : public TransportListener {
   WorkerMeeting(const WorkerMeeting&) = delete;
   WorkerMeeting& operator=(const WorkerMeeting&) = delete;
 
-  int num_workers() const noexcept { return static_cast<int>(peers_.size()); }
+  WorkerMembers members() const noexcept { return {firsts_, me_}; }
+  int num_workers() const noexcept { return members().num_workers(); }
   int me() const noexcept { return me_; }
-  // Members of all workers, and the first of a worker's among them; of this worker's; of the one behind the last.
-  int num_members() const noexcept { return num_members_; }
-  int first_of(int worker) const noexcept {
-    return worker < num_workers() ? peers_[static_cast<std::size_t>(worker)].first : num_members_;
-  }
-  int first() const noexcept { return first_of(me_); }
+  int num_members() const noexcept { return members().num_members(); }
+  // The first of this worker's members.
+  int first() const noexcept { return members().first(); }
   const Host& host() const noexcept { return host_; }
   // Of this worker; see Options::most_bytes.
   std::size_t own_staging_bytes() const noexcept { return most_bytes_; }
@@ -126,12 +83,8 @@ class WorkerMeeting final : public TransportListener {
   // `returned` is not OK.
   void leave(Status returned, const ErrorRecord& failure) noexcept;
 
-  // What a member brings to the next collective; written before it arrives.
-  Payload& outgoing(int member) noexcept { return outgoing_[static_cast<std::size_t>(member)]; }
-  // Room of a member's own, which is kept, for what it makes of the others' payloads.
-  Payload& tables(int member) noexcept { return tables_[static_cast<std::size_t>(member)]; }
-  // What the members of other workers brought, by their rank among all.
-  const Payload& incoming(int rank) const noexcept { return incoming_[static_cast<std::size_t>(rank)]; }
+  // The messages of the blocking collectives. A member writes what it brings before it arrives.
+  WorkerRound& round() noexcept { return *round_; }
 
   // The carrier, when all members of this worker have come: meets the other workers and moves the payloads. After
   // a failure the group is poisoned. timeout_ns: as in Group::arrive(), from start_ns on, or from now on.
@@ -141,11 +94,6 @@ class WorkerMeeting final : public TransportListener {
   }
 
   // ---- From meet_and_move() to the collective's end ----
-
-  // The payloads of all members of all workers are complete: the collective has no further messages.
-  bool complete() const noexcept { return complete_; }
-  // How much room the worker with the least has for tensors.
-  std::size_t staging_bytes() const noexcept { return staging_bytes_; }
 
   // The carrier lets the other members go on, each of which waits for that before its first step. False: the group is
   // poisoned, and finish() comes next; the carrier alone decides that, so that no member waits for one that is gone.
@@ -164,7 +112,6 @@ class WorkerMeeting final : public TransportListener {
   }
   // Inside carry(): room for tensors, whose content is lost.
   Status reserve(std::size_t bytes) noexcept;
-  std::byte* staging() noexcept { return staging_.data(); }
   // Inside carry(): sends to each worker and receives from each; passages[me()] is not used.
   Status pass(std::span<const Passage> passages) noexcept;
   // Inside the last carry(): this worker owes the others nothing more.
@@ -173,7 +120,7 @@ class WorkerMeeting final : public TransportListener {
   void happened() noexcept override { group_.progress().advance(); }
 
  private:
-  enum Series : uint32_t { kHeaders, kSizes, kPayloads, kPieces, kLeaves, kReports };
+  enum Kind : uint32_t { kLeaves = 6, kReports };  // behind those of a WorkerRound
   // A notice that is to come, and what it says once it has been read.
   struct Incoming {
     Transfer transfer;
@@ -186,64 +133,27 @@ class WorkerMeeting final : public TransportListener {
     bool good() noexcept;
   };
   struct Peer {
-    explicit Peer(Memory& memory)
-        : sizes(&memory), size_bytes(&memory), receive_payloads(&memory), send_payloads(&memory) {}
-    int first = 0;
-    int members = 0;
-    // Its header, once that is there and has been read.
-    bool good() noexcept;
-    WorkerHeader header;
-    Reading reading = Reading::kBad;
-    bool read = false;
-    std::byte header_bytes[WorkerHeader::kBytes];
-    std::pmr::vector<uint64_t> sizes;  // of the members' payloads
-    std::pmr::vector<std::byte> size_bytes;
     Incoming leave;
     Signature departed;  // for reports
-    Transfer send_header, receive_header;
-    Transfer send_sizes, receive_sizes;
-    Transfer send_piece, receive_piece;
     Transfer send_leave;
     Transfer send_report;
-    std::pmr::vector<Transfer*> receive_payloads;  // by member of the peer
-    std::pmr::vector<Transfer*> send_payloads;     // by own member
   };
 
-  MessageKey key(Series series, uint32_t part = 0) const noexcept;
+  Peer& peer(int worker) noexcept { return peers_[static_cast<std::size_t>(worker)]; }
+  MessageKey notice(Kind kind) const noexcept {
+    return {.generation = 0, .run = run_, .group = group_.number(), .series = kind, .number = 0, .part = 0};
+  }
   template <class Body>
   void each_peer(Body&& body) noexcept {
     for (int w = 0; w < num_workers(); ++w) {
-      if (w != me_) body(w, peers_[static_cast<std::size_t>(w)]);
+      if (w != me_) body(w, peer(w));
     }
-  }
-  // Each worker begins with the one behind it, so that not all speak to the same one at a time.
-  template <class Body>
-  void each_peer_in_turn(Body&& body) noexcept {
-    for (int i = 1; i < num_workers(); ++i) {
-      const int w = (me_ + i) % num_workers();
-      body(w, peers_[static_cast<std::size_t>(w)]);
-    }
-  }
-  // Those of a collective: notices stay.
-  template <class Body>
-  void each_transfer(Body&& body) noexcept {
-    each_peer([&](int w, Peer& peer) {
-      for (Transfer* each : {&peer.send_header, &peer.receive_header, &peer.send_sizes, &peer.receive_sizes,
-                             &peer.send_piece, &peer.receive_piece})
-        body(w, *each);
-      for (Transfer* each : peer.receive_payloads) body(w, *each);
-      for (Transfer* each : peer.send_payloads) body(w, *each);
-    });
   }
   template <class Over>
   Status await(Over&& over) noexcept;
-  Status await_transfers() noexcept;
+  Status await_messages() noexcept;
   void count_in() noexcept;
   Status await_members() noexcept;
-  Status meet(const Signature& signature) noexcept;
-  Status move() noexcept;
-  Status move_sizes() noexcept;
-  Status make_room() noexcept;
   struct Found {
     ErrorRecord report;
     bool told = false;  // by another worker: it is not this one's own finding
@@ -251,15 +161,14 @@ class WorkerMeeting final : public TransportListener {
   bool find_trouble(Found* out) noexcept;
   bool left_by_itself(Peer& peer) noexcept;
   ErrorRecord verdict_of(Trouble trouble, int64_t waited_ns) noexcept;
+  ErrorRecord report_on(const WorkerRound::Problem& problem) noexcept;
   ErrorRecord lost(int worker) noexcept;
   ErrorRecord broken(int worker, const char* what) noexcept;
-  ErrorRecord unlike(int worker, const Peer& peer) noexcept;
+  ErrorRecord unlike(int worker) noexcept;
   ErrorRecord no_memory(dist_status code) noexcept;
   ErrorRecord of_worker(int worker, dist_status code) noexcept;
   Status fail_all(const Found& found) noexcept;
   bool await_leader() noexcept;
-  void take_back() noexcept;
-  void end(Transfer& transfer) noexcept;
   void cancel_all() noexcept;
 
   Memory& memory_;
@@ -269,30 +178,19 @@ class WorkerMeeting final : public TransportListener {
   const int64_t timeout_ns_;
   const std::size_t most_bytes_;
   const int me_;
-  int num_members_ = 0;
+  std::pmr::vector<int> firsts_;
   uint32_t run_ = 0;
-  uint64_t number_ = 0;  // the collective under way, from 1
+  uint64_t number_ = 0;  // the blocking collective under way, from 1
   // relaxed: a run that is past its deadline is left while its carrier may still be inside.
   std::atomic<uint64_t> completed_{0};  // those whose messages have all been sent
-  uint32_t passes_ = 0;                 // of the collective under way
   std::atomic<bool> reported_{false};   // the leader has sent its report in this run
-  bool complete_ = false;
-  std::size_t staging_bytes_ = 0;
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
-  WorkerHeader own_;
-  std::byte own_bytes_[WorkerHeader::kBytes];
-  std::pmr::vector<uint64_t> own_sizes_;
-  std::pmr::vector<std::byte> own_size_bytes_;
   std::byte own_leave_[WorkerNotice::kBytes];
   std::byte own_report_[WorkerNotice::kBytes];
   Incoming report_;  // the leader's, on workers that are not the leader
   std::pmr::deque<Peer> peers_;
-  std::pmr::vector<Payload> outgoing_;
-  std::pmr::vector<Payload> tables_;
-  std::pmr::vector<Payload> incoming_;
-  std::pmr::deque<Transfer> payload_transfers_;
-  Payload staging_;
+  std::optional<WorkerRound> round_;
   // Steps: how often members that are not the carrier have come; how often the carrier has waited for all of them;
   // how often it has released them, and how often each has seen that.
   std::atomic<uint64_t> counted_{0};

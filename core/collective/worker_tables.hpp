@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerTables: the offers of all members of all workers: of this worker's as they lie in memory, of the others' as their
+// payloads say.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <new>
+#include <optional>
+
+#include "core/base/status.hpp"
+#include "core/collective/call.hpp"
+#include "core/collective/worker_payload.hpp"
+#include "core/collective/worker_pieces.hpp"
+#include "core/comm/offer.hpp"
+#include "core/comm/worker_round.hpp"
+
+namespace dist {
+
+// The members of all workers.
+class AllMembers final : public MemberNames {
+ public:
+  // Members of workers are replicas, or each is its worker.
+  explicit AllMembers(const Group& group) noexcept : workers_(group.naming().workers) {}
+  int seat(int rank) const noexcept override { return rank; }
+  Naming naming() const noexcept override { return {.workers = workers_}; }
+
+ private:
+  const bool workers_;
+};
+
+// Why member `rank`'s tables could not be made: what it brought is broken, or it has no memory.
+inline void unreadable(const MemberNames& all, dist_status code, int rank, bool broken,
+                       ErrorRecord* out_why) noexcept {
+  out_why->code = code;
+  out_why->culprit = all.name(rank);
+  std::snprintf(out_why->message, sizeof out_why->message,
+                broken ? "what replica %d brought cannot be read"
+                       : "replica %d has no memory for what the others brought",
+                out_why->culprit.number());
+}
+
+class WorkerTables {
+ public:
+  // In a round that is here. local(p): the offer of this worker's member p. All lies in one payload of member
+  // `keeper`, since its size depends on the call. Nobody can go on where it is not OK; `*out_broken` is then who brought
+  // what cannot be read, or -1.
+  template <class Local>
+  Status fill(const Call& call, WorkerRound& round, int keeper, Local&& local, int* out_broken) noexcept {
+    const WorkerMembers& members = round.members();
+    const int size = members.num_members();
+    const int first = members.first();
+    const PayloadReader reader(call, size, round.complete());
+    const auto each = [&](Room& room) -> bool {
+      auto* const offers = room.take<Offer>(static_cast<std::size_t>(size));
+      all_ = room.take<const Offer*>(static_cast<std::size_t>(size));
+      for (int p = 0; p < size; ++p) {
+        const bool here = p >= first && p < first + members.count();
+        const Offer* offer = here ? local(p - first) : nullptr;
+        if (!here) {
+          const Payload& payload = round.incoming(p);
+          Offer read{};
+          if (!reader.read(p, {payload.data(), payload.bytes()}, room, &read)) {
+            *out_broken = p;
+            return false;
+          }
+          if (room.there()) offer = new (&offers[p]) Offer(read);
+        }
+        if (room.there()) all_[p] = offer;
+      }
+      return true;
+    };
+    Room counted;
+    if (!each(counted)) return Status(DIST_INTERNAL);
+    // As many lists as a sum can have: with more the call is refused.
+    WorkerPieces::needs(members.num_workers(), size, DIST_MAX_CONTRIBUTIONS, counted);
+    Payload& tables = round.tables(keeper);
+    DIST_TRY(tables.resize(counted.used()));
+    if (!each(room_.emplace(tables.data()))) return Status(DIST_INTERNAL);
+    return kOk;
+  }
+  const Offer* const* offers() const noexcept { return all_; }
+  // What is left is for WorkerPieces.
+  Room& room() noexcept { return *room_; }
+
+ private:
+  const Offer** all_ = nullptr;
+  std::optional<Room> room_;
+};
+
+}  // namespace dist
