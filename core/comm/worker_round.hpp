@@ -132,6 +132,7 @@ class WorkerRound {
   // Also what was taken back is forgotten.
   void reset() noexcept;
 
+  uint32_t stream() const noexcept { return at_.series; }
   uint64_t number() const noexcept { return at_.number; }
   const Signature& own_signature() const noexcept { return own_.signature; }
   // What the header of another worker says, once it is there.

@@ -21,16 +21,16 @@ namespace {
 
 }  // namespace
 
-// What all reports begin with, of this worker.
-ErrorRecord WorkerMeeting::of_worker(int worker, dist_status code) noexcept {
-  ErrorRecord report = verdict_of(Trouble::kNone, 0);
+// What all reports begin with.
+ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status code) noexcept {
+  ErrorRecord report = verdict_of(round, Trouble::kNone, 0);
   report.code = code;
   report.culprit = {kNoReplica, -1, worker};
   return report;
 }
 
-ErrorRecord WorkerMeeting::lost(int worker) noexcept {
-  ErrorRecord report = of_worker(worker, DIST_UNAVAILABLE);
+ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
+  ErrorRecord report = of_worker(round, worker, DIST_UNAVAILABLE);
   if (!transport_.reaches_others()) {
     append(report, "nothing reaches worker %d", worker);
     copy_text(report.expected, "a transport to the other workers of the cluster");
@@ -44,25 +44,25 @@ ErrorRecord WorkerMeeting::lost(int worker) noexcept {
   return report;
 }
 
-ErrorRecord WorkerMeeting::broken(int worker, const char* what) noexcept {
-  ErrorRecord report = of_worker(worker, DIST_INTERNAL);
+ErrorRecord WorkerMeeting::broken(WorkerRound& round, int worker, const char* what) noexcept {
+  ErrorRecord report = of_worker(round, worker, DIST_INTERNAL);
   append(report, "worker %d sent %s", worker, what);
   copy_text(report.hint, "all workers run the same version of libdist and of the program");
   return report;
 }
 
-ErrorRecord WorkerMeeting::no_memory(dist_status code) noexcept {
-  ErrorRecord report = of_worker(me_, code);
+ErrorRecord WorkerMeeting::no_memory(WorkerRound& round, dist_status code) noexcept {
+  ErrorRecord report = of_worker(round, me_, code);
   append(report, "worker %d has no memory for what the others bring", me_);
   return report;
 }
 
 // A header that this worker cannot go on from.
-ErrorRecord WorkerMeeting::unlike(int worker) noexcept {
-  const Reading reading = round_->reading(worker);
-  const WorkerHeader& header = round_->header(worker);
-  if (reading == Reading::kBad) return broken(worker, "a header that cannot be read");
-  ErrorRecord report = of_worker(worker, DIST_INVALID_ARGUMENT);
+ErrorRecord WorkerMeeting::unlike(WorkerRound& round, int worker) noexcept {
+  const Reading reading = round.reading(worker);
+  const WorkerHeader& header = round.header(worker);
+  if (reading == Reading::kBad) return broken(round, worker, "a header that cannot be read");
+  ErrorRecord report = of_worker(round, worker, DIST_INVALID_ARGUMENT);
   if (reading == Reading::kOtherVersion) {
     append(report,
            "worker %d speaks version %" PRIu32 " of the workers' protocol, and worker %d version %" PRIu32,
@@ -81,39 +81,59 @@ ErrorRecord WorkerMeeting::unlike(int worker) noexcept {
 }
 
 // What keeps the workers from going on with the collective.
-ErrorRecord WorkerMeeting::report_on(const WorkerRound::Problem& problem) noexcept {
+ErrorRecord WorkerMeeting::report_on(WorkerRound& round, const WorkerRound::Problem& problem) noexcept {
   switch (problem.fault) {
-    case WorkerRound::Fault::kHeader: return unlike(problem.worker);
+    case WorkerRound::Fault::kHeader: return unlike(round, problem.worker);
     case WorkerRound::Fault::kTooLong:
-      return broken(problem.worker, "a payload that is longer than it can be");
-    case WorkerRound::Fault::kNoMemory: return no_memory(DIST_RESOURCE_EXHAUSTED);
-    default: return verdict_of(Trouble::kDisagreement, 0);
+      return broken(round, problem.worker, "a payload that is longer than it can be");
+    case WorkerRound::Fault::kNoMemory: return no_memory(round, DIST_RESOURCE_EXHAUSTED);
+    default: return verdict_of(round, Trouble::kDisagreement, 0);
   }
 }
 
-// Whether it has left before this collective, and not since others had ended one: then it is not the culprit.
-bool WorkerMeeting::left_by_itself(Peer& peer) noexcept {
-  if (!peer.leave.here() || !peer.leave.good() || peer.leave.notice.completed >= number_) return false;
-  const ErrorRecord& record = peer.leave.notice.record;
+ErrorRecord WorkerMeeting::report_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
+  const std::lock_guard lock(mutex_);
+  return verdict_of(round, trouble, waited_ns);
+}
+
+// Whether it has left, and will never come to this collective. Of the blocking ones the notice says how many were
+// completed. Of other streams a worker that left well has completed all that it began, so that its headers are here or
+// on their way, for a while; what one that failed has begun is given up.
+bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
+  Peer& other = peer(worker);
+  if (!other.leave.here() || !other.leave.good()) return false;
+  const WorkerNotice& left = other.leave.notice;
+  if (round.stream() == WorkerRound::kBlocking) return left.completed < round.number();
+  if (left.record.code != DIST_OK) return true;
+  if (round.has_header(worker)) return false;
+  const int64_t now = steady_now_ns();
+  if (other.left_ns == 0) other.left_ns = now;
+  return now - other.left_ns >= kReportGraceNs;
+}
+
+// And not since others had ended one: then it is not the culprit.
+bool WorkerMeeting::left_by_itself(int worker, WorkerRound& round) noexcept {
+  if (!has_gone(worker, round)) return false;
+  const ErrorRecord& record = peer(worker).leave.notice.record;
   return record.code == DIST_OK || record.culprit.worker < 0;
 }
 
 // kNone: only what all reports begin with.
-ErrorRecord WorkerMeeting::verdict_of(Trouble trouble, int64_t waited_ns) noexcept {
+ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
   const Signature* signatures[DIST_MAX_REPLICAS] = {};
   const ErrorRecord* failures[DIST_MAX_REPLICAS] = {};
   const int n = std::min(num_workers(), static_cast<int>(DIST_MAX_REPLICAS));
   for (int w = 0; w < n; ++w) {
     Peer& other = peer(w);
     if (w == me_) {
-      signatures[w] = &round_->own_signature();
-    } else if (left_by_itself(other)) {
+      signatures[w] = &round.own_signature();
+    } else if (left_by_itself(w, round)) {
       other.departed = departure();
       other.departed.returned = other.leave.notice.record.code;
       signatures[w] = &other.departed;
       failures[w] = &other.leave.notice.record;
-    } else if (round_->has_header(w)) {
-      signatures[w] = &round_->header(w).signature;
+    } else if (round.has_header(w)) {
+      signatures[w] = &round.header(w).signature;
     }
   }
   Evidence evidence;
@@ -122,7 +142,7 @@ ErrorRecord WorkerMeeting::verdict_of(Trouble trouble, int64_t waited_ns) noexce
   evidence.failures = {failures, static_cast<std::size_t>(n)};
   evidence.group = group_.number();
   evidence.naming.workers = true;
-  evidence.sequence = static_cast<int64_t>(number_);
+  evidence.sequence = static_cast<int64_t>(round.number());
   evidence.waited_ns = waited_ns;
   evidence.given_ns = group_.deadline().given_ns;
   evidence.reason = group_.cancel_reason();
@@ -137,86 +157,141 @@ ErrorRecord WorkerMeeting::verdict_of(Trouble trouble, int64_t waited_ns) noexce
   return report;
 }
 
-// Why the collective cannot go on here, as far as this worker knows or has been told; false: nothing is wrong.
-bool WorkerMeeting::find_trouble(Found* out) noexcept {
+// What notices say.
+bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
   if (me_ != 0 && report_.here()) {
     *out = report_.good() ? Found{report_.notice.record, true}
-                          : Found{broken(0, "a report that cannot be read"), false};
+                          : Found{broken(round, 0, "a report that cannot be read"), false};
     return true;
   }
   bool found = false;
   bool left = false;
-  each_peer([&](int w, Peer& peer) {
-    if (found || !peer.leave.here()) return;
-    if (!peer.leave.good()) {
-      *out = {broken(w, "a notice that cannot be read"), false};
+  each_peer([&](int w, Peer& other) {
+    if (found || !other.leave.here()) return;
+    if (!other.leave.good()) {
+      *out = {broken(round, w, "a notice that cannot be read"), false};
       found = true;
-    } else if (peer.leave.notice.completed < number_) {
-      left = left || left_by_itself(peer);
-      if (left_by_itself(peer)) return;
+    } else if (has_gone(w, round)) {
+      left = left || left_by_itself(w, round);
+      if (left_by_itself(w, round)) return;
       // What it was told holds for all.
-      *out = {peer.leave.notice.record, true};
+      *out = {other.leave.notice.record, true};
       found = true;
     }
   });
-  if (left && !found) {
-    *out = {verdict_of(Trouble::kDisagreement, 0), false};
-    return true;
-  }
+  if (left && !found) *out = {verdict_of(round, Trouble::kDisagreement, 0), false};
+  return found || left;
+}
+
+// Why the collective cannot go on here, as far as this worker knows or has been told; false: nothing is wrong.
+bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (find_told(round, out)) return true;
   int worker = -1;
   Transfer::End end;
-  if (found || !round_->trouble(&worker, &end)) return found;
+  if (!round.trouble(&worker, &end)) return false;
   switch (end) {
-    case Transfer::End::kLost: *out = {lost(worker), false}; break;
-    case Transfer::End::kMisfit: *out = {broken(worker, "a message of another size"), false}; break;
+    case Transfer::End::kLost: *out = {lost(round, worker), false}; break;
+    case Transfer::End::kMisfit: *out = {broken(round, worker, "a message of another size"), false}; break;
     // Nobody but close() cancels what is waited for.
-    default: *out = {lost(me_), false}; break;
+    default: *out = {lost(round, me_), false}; break;
   }
   return true;
 }
 
-// Up to kReportGraceNs; whether the leader's report is there.
-bool WorkerMeeting::await_leader() noexcept {
+WorkerMeeting::LeaderSays WorkerMeeting::ask_leader() noexcept {
+  if (report_.transfer.over())
+    return report_.here() && report_.good() ? LeaderSays::kReport : LeaderSays::kNothing;
+  // It has left without a word, or a report is still to come behind that notice.
   Peer& leader = peer(0);
-  const int64_t begin = steady_now_ns();
+  if (transport_.lost(0)) return LeaderSays::kNothing;
+  if (leader.leave.here() && !(leader.leave.good() && leader.leave.notice.reported))
+    return LeaderSays::kNothing;
+  return steady_now_ns() - failing_since_ns_ < kReportGraceNs ? LeaderSays::kNothingYet
+                                                              : LeaderSays::kNothing;
+}
+
+void WorkerMeeting::tell_all(const ErrorRecord& report) noexcept {
+  WorkerNotice told;
+  told.completed = completed_.load(std::memory_order_relaxed);
+  told.record = report;
+  told.write(own_report_);
+  reported_.store(true, std::memory_order_relaxed);
+  each_peer([&](int w, Peer& other) {
+    transport_.send(w, notice(kReports), own_report_, WorkerNotice::kBytes, other.send_report);
+  });
+}
+
+// The run ends here with one report: the leader's where there is one, else what was found first.
+bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (group_.poisoned()) return true;
+  if (!failing_) {
+    failing_ = true;
+    found_ = found;
+    found_.report.of_all = true;
+    failing_since_ns_ = steady_now_ns();
+    if (me_ == 0) tell_all(found_.report);
+  }
+  // All who hear of what was told say the same.
+  if (me_ != 0 && !found_.told) {
+    const LeaderSays says = ask_leader();
+    if (says == LeaderSays::kNothingYet) return false;
+    if (says == LeaderSays::kReport) {
+      found_.report = report_.notice.record;
+    } else {
+      append(found_.report,
+             "; worker %d says so alone: it has not heard from worker 0, which reports for all", me_);
+    }
+  }
+  group_.condemn(found_.report);
+  return true;
+}
+
+Status WorkerMeeting::fail_all(const WorkerRound::Problem& problem) noexcept {
+  Found found;
+  {
+    const std::lock_guard lock(mutex_);
+    found.report = report_on(*round_, problem);
+  }
+  return fail_all(found);
+}
+
+Status WorkerMeeting::fail_all(const Found& found) noexcept {
+  constexpr int64_t kLookNs = 10'000'000;
+  round_->take_back();
   for (;;) {
     const uint32_t seen = group_.progress().value.load(std::memory_order_acquire);
     transport_.progress();
-    if (report_.transfer.over()) return report_.here() && report_.good();
-    if (group_.poisoned()) return false;
-    // It has left without a word, or a report is still to come behind that notice.
-    if (transport_.lost(0)) return false;
-    if (leader.leave.here() && !(leader.leave.good() && leader.leave.notice.reported)) return false;
-    const int64_t left = kReportGraceNs - (steady_now_ns() - begin);
-    if (left <= 0) return false;
-    group_.progress().sleep(seen, std::min<int64_t>(left, 10'000'000), group_.policy(),
+    if (try_to_fail(found)) return group_.failure();
+    group_.progress().sleep(seen, kLookNs, group_.policy(),
                             [&] { return report_.transfer.over() || group_.poisoned(); });
   }
 }
 
-// Ends the collective here with one report: the leader's where there is one, else what was found.
-Status WorkerMeeting::fail_all(const Found& found) noexcept {
-  round_->take_back();
-  ErrorRecord report = found.report;
-  report.of_all = true;
-  if (me_ == 0) {
-    WorkerNotice told;
-    told.completed = completed_.load(std::memory_order_relaxed);
-    told.record = report;
-    told.write(own_report_);
-    reported_.store(true, std::memory_order_relaxed);
-    each_peer([&](int w, Peer& peer) {
-      transport_.send(w, notice(kReports), own_report_, WorkerNotice::kBytes, peer.send_report);
-    });
-  } else if (found.told) {
-    // All who hear of it say the same.
-  } else if (await_leader()) {
-    report = report_.notice.record;
-  } else {
-    append(report, "; worker %d says so alone: it has not heard from worker 0, which reports for all", me_);
+bool WorkerMeeting::goes_on(WorkerRound& round) noexcept {
+  Found found;
+  bool failing;
+  {
+    const std::lock_guard lock(mutex_);
+    failing = failing_;
   }
-  group_.condemn(report);
-  return group_.failure();
+  if (!failing && !find_trouble(round, &found)) return true;
+  (void)try_to_fail(found);
+  return false;
+}
+
+void WorkerMeeting::fail(WorkerRound& round, const WorkerRound::Problem& problem) noexcept {
+  Found found;
+  {
+    const std::lock_guard lock(mutex_);
+    found.report = report_on(round, problem);
+  }
+  (void)try_to_fail(found);
+}
+
+void WorkerMeeting::fail(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
+  (void)try_to_fail({report_of(round, trouble, waited_ns), false});
 }
 
 }  // namespace dist

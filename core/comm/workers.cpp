@@ -28,6 +28,7 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
       host_(host),
       timeout_ns_(options.timeout_ns),
       most_bytes_(options.most_bytes),
+      background_(options.background),
       me_(transport.me()),
       firsts_(firsts_of(memory, options.members)),
       peers_(&memory),
@@ -68,7 +69,11 @@ void WorkerMeeting::begin_run() noexcept {
     incoming.read = false;
     transport_.receive(worker, notice(kind), incoming.bytes, WorkerNotice::kBytes, incoming.transfer);
   };
-  each_peer([&](int w, Peer& peer) { listen(w, kLeaves, peer.leave); });
+  failing_ = false;
+  each_peer([&](int w, Peer& peer) {
+    peer.left_ns = 0;
+    listen(w, kLeaves, peer.leave);
+  });
   if (me_ != 0) listen(0, kReports, report_);
 }
 
@@ -101,15 +106,16 @@ Status WorkerMeeting::await(Over&& over) noexcept {
     // acquire keeps this before the looks: what happens after them ends the sleep.
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     transport_.progress();
+    if (background_ != nullptr) background_->advance();
     if (over()) return kOk;
     if (group_.poisoned()) {
       round_->take_back();
       return group_.failure();
     }
-    if (Found found; find_trouble(&found)) return fail_all(found);
+    if (Found found; find_trouble(*round_, &found)) return fail_all(found);
     int64_t waited_ns = 0;
     const Trouble late = group_.overdue(start_ns_, limit_ns_, &waited_ns);
-    if (late != Trouble::kNone) return fail_all({verdict_of(late, waited_ns)});
+    if (late != Trouble::kNone) return fail_all({report_of(*round_, late, waited_ns)});
     const auto changed = [&] {
       return word.value.load(std::memory_order_seq_cst) != seen || group_.poisoned();
     };
@@ -164,20 +170,14 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
   ++number_;
   start_ns_ = start_ns;
   limit_ns_ = timeout_ns == 0 ? timeout_ns_ : timeout_ns;
-  const MessageKey at{.generation = 0,
-                      .run = run_,
-                      .group = group_.number(),
-                      .series = WorkerRound::kBlocking,
-                      .number = number_,
-                      .part = 0};
-  round_->begin(at, signature, most_bytes_);
+  round_->begin(message_of(WorkerRound::kBlocking, number_), signature, most_bytes_);
   while (!round_->here()) {
     DIST_TRY(await_messages());
     // Messages may be of workers that have given it up since: who comes too late has all that it needs of a barrier,
     // say, and must not end it well alone.
-    if (Found found; find_trouble(&found)) return fail_all(found);
+    if (Found found; find_trouble(*round_, &found)) return fail_all(found);
     const WorkerRound::Problem problem = round_->proceed();
-    if (problem.fault != WorkerRound::Fault::kNone) return fail_all({report_on(problem)});
+    if (problem.fault != WorkerRound::Fault::kNone) return fail_all(problem);
   }
   if (round_->complete()) complete_collective();
   return kOk;
@@ -185,7 +185,7 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
 
 Status WorkerMeeting::reserve(std::size_t bytes) noexcept {
   const Status made = round_->reserve(bytes);
-  return made.ok() ? kOk : fail_all({no_memory(made.code())});
+  return made.ok() ? kOk : fail_all({WorkerRound::Fault::kNoMemory, me_});
 }
 
 Status WorkerMeeting::pass(std::span<const Passage> passages) noexcept {

@@ -34,6 +34,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory_resource>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -48,6 +49,18 @@
 
 namespace dist {
 
+// What goes on beside the blocking collectives: whoever waits calls advance(), so that no thread of its own is needed.
+class BackgroundWork {
+ public:
+  // Waits for nobody.
+  virtual void advance() noexcept = 0;
+  // Something has happened that advance() may want to look at. Any thread; it must not call a transport.
+  virtual void wake() noexcept = 0;
+
+ protected:
+  ~BackgroundWork() = default;
+};
+
 class WorkerMeeting final : public TransportListener {
  public:
   static constexpr int64_t kReportGraceNs = 1'000'000'000;
@@ -59,6 +72,7 @@ class WorkerMeeting final : public TransportListener {
     // Of tensors that are on their way to or from this worker at a time: what is larger goes in pieces. The least of
     // all workers' counts. Less than a unit of each member's for each worker is taken as that.
     std::size_t most_bytes = kDefaultStagingBytes;
+    BackgroundWork* background = nullptr;  // which outlives the meeting; NULL: none
   };
 
   // `group` outlives it, and so does the transport, whose listener it is. Throws std::bad_alloc.
@@ -117,7 +131,30 @@ class WorkerMeeting final : public TransportListener {
   // Inside the last carry(): this worker owes the others nothing more.
   void complete_collective() noexcept { completed_.store(number_, std::memory_order_relaxed); }
 
-  void happened() noexcept override { group_.progress().advance(); }
+  // ---- For rounds that nobody waits in, of streams beside that of the blocking collectives ----
+
+  Transport& transport() noexcept { return transport_; }
+  // What such a round begins with. The numbers of a stream count from 1 on in each run.
+  MessageKey message_of(uint32_t stream, uint64_t number) const noexcept {
+    return {.generation = 0,
+            .run = run_,
+            .group = group_.number(),
+            .series = stream,
+            .number = number,
+            .part = 0};
+  }
+  // Looks whether the round can go on. Where it cannot, the group is poisoned, now or at one of the next calls: all
+  // workers are to get one report. One thread at a time calls this and fail() for a round.
+  bool goes_on(WorkerRound& round) noexcept;
+  void fail(WorkerRound& round, const WorkerRound::Problem& problem) noexcept;
+  void fail(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept;
+  // The report on a round that this worker gives up by itself.
+  ErrorRecord report_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept;
+
+  void happened() noexcept override {
+    group_.progress().advance();
+    if (background_ != nullptr) background_->wake();
+  }
 
  private:
   enum Kind : uint32_t { kLeaves = 6, kReports };  // behind those of a WorkerRound
@@ -134,7 +171,8 @@ class WorkerMeeting final : public TransportListener {
   };
   struct Peer {
     Incoming leave;
-    Signature departed;  // for reports
+    int64_t left_ns = 0;  // when that was found; 0: it was not
+    Signature departed;   // for reports
     Transfer send_leave;
     Transfer send_report;
   };
@@ -158,17 +196,29 @@ class WorkerMeeting final : public TransportListener {
     ErrorRecord report;
     bool told = false;  // by another worker: it is not this one's own finding
   };
-  bool find_trouble(Found* out) noexcept;
-  bool left_by_itself(Peer& peer) noexcept;
-  ErrorRecord verdict_of(Trouble trouble, int64_t waited_ns) noexcept;
-  ErrorRecord report_on(const WorkerRound::Problem& problem) noexcept;
-  ErrorRecord lost(int worker) noexcept;
-  ErrorRecord broken(int worker, const char* what) noexcept;
-  ErrorRecord unlike(int worker) noexcept;
-  ErrorRecord no_memory(dist_status code) noexcept;
-  ErrorRecord of_worker(int worker, dist_status code) noexcept;
+  // What worker 0 has to say about a failure that another worker has found.
+  enum class LeaderSays : uint8_t { kNothingYet, kReport, kNothing };
+
+  bool find_trouble(WorkerRound& round, Found* out) noexcept;
   Status fail_all(const Found& found) noexcept;
-  bool await_leader() noexcept;
+  Status fail_all(const WorkerRound::Problem& problem) noexcept;
+  // One step of that, which waits for nobody; true: the group is poisoned.
+  bool try_to_fail(const Found& found) noexcept;
+
+  // Under the lock:
+  bool has_gone(int worker, WorkerRound& round) noexcept;
+  bool left_by_itself(int worker, WorkerRound& round) noexcept;
+  bool find_told(WorkerRound& round, Found* out) noexcept;
+  LeaderSays ask_leader() noexcept;
+  void tell_all(const ErrorRecord& report) noexcept;
+  ErrorRecord verdict_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept;
+  ErrorRecord report_on(WorkerRound& round, const WorkerRound::Problem& problem) noexcept;
+  ErrorRecord lost(WorkerRound& round, int worker) noexcept;
+  ErrorRecord broken(WorkerRound& round, int worker, const char* what) noexcept;
+  ErrorRecord unlike(WorkerRound& round, int worker) noexcept;
+  ErrorRecord no_memory(WorkerRound& round, dist_status code) noexcept;
+  ErrorRecord of_worker(WorkerRound& round, int worker, dist_status code) noexcept;
+
   void cancel_all() noexcept;
 
   Memory& memory_;
@@ -177,6 +227,7 @@ class WorkerMeeting final : public TransportListener {
   const Host host_;
   const int64_t timeout_ns_;
   const std::size_t most_bytes_;
+  BackgroundWork* const background_;
   const int me_;
   std::pmr::vector<int> firsts_;
   uint32_t run_ = 0;
@@ -187,6 +238,11 @@ class WorkerMeeting final : public TransportListener {
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
   std::byte own_leave_[WorkerNotice::kBytes];
+  // Of notices and of how a run ends, for the threads that go on with rounds.
+  std::mutex mutex_;
+  bool failing_ = false;  // with `found_`, since `failing_since_ns_`
+  Found found_;
+  int64_t failing_since_ns_ = 0;
   std::byte own_report_[WorkerNotice::kBytes];
   Incoming report_;  // the leader's, on workers that are not the leader
   std::pmr::deque<Peer> peers_;
