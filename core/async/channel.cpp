@@ -68,11 +68,12 @@ class Channel::Patience {
   int64_t start_ns_ = 0;
 };
 
-Channel::Channel(Memory& memory, Group& group, const ChannelHome& home)
+Channel::Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerMeeting* meeting)
     : memory_(memory),
       group_(group),
       home_(home),
       size_(group.size()),
+      all_(meeting != nullptr ? meeting->num_members() : size_),
       places_(memory, *home.memory, *this, group.size()) {
   const auto size = static_cast<std::size_t>(size_);
   members_ = static_cast<MemberState*>(memory.allocate(size * sizeof(MemberState), alignof(MemberState)));
@@ -80,6 +81,8 @@ Channel::Channel(Memory& memory, Group& group, const ChannelHome& home)
   for (std::size_t r = 0; r < size; ++r) new (&members_[r]) MemberState{chunk, 0};
   refusals_ = places_.bound().refusals();
   group.watch_departures();
+  CrossingLine::Landing& landing = *this;
+  if (meeting != nullptr) line_.emplace(memory, *home.crossings, *meeting, group, landing, home.cache_bytes);
 }
 
 Channel::~Channel() {
@@ -107,6 +110,7 @@ void Channel::begin_run() noexcept {
     refusals_ = refusals;
   }
   first_ = members_[0].issued;
+  if (line_) line_->begin_run(first_);
 }
 
 Status Channel::find_place(const Member& member, uint32_t number, Patience& patience, Chunk** out) {
@@ -135,12 +139,12 @@ Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* 
   DIST_TRY(group_.poisoned() ? group_.failure() : kOk);
   Signature signature;
   signature.asynchronous = 1;
-  DIST_TRY(call.check(member.me, size_, signature));
+  DIST_TRY(call.check(line_ ? line_->meeting().first() + member.me : member.me, all_, signature));
   close_digest(signature, member.tag);
 
   MemberState& me = members_[member.me];
   const uint32_t number = me.issued + 1;
-  const std::size_t words = kept_words(call, size_);
+  const std::size_t words = kept_words(call, all_);
   Patience patience(member);
   Counted copies(places_.bound(), words);
   Chunk* chunk = nullptr;
@@ -206,6 +210,10 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   bool decided = false;
   if (disagree(chunk, rank, number, &decided))
     return give_up(report(chunk, number, Trouble::kDisagreement, 0));
+  if (line_) {
+    here.crossing.store(true, std::memory_order_release);
+    return line_->add(chunk, number);
+  }
   const Places::Brought& mine = chunk.brought(rank, number);
   const Call& call = *mine.call;
   here.exchange.emplace(call, size_, chunk.offers(number), home_.cache_bytes);
@@ -214,16 +222,39 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
     if (!here.exchange->refuses(group_, r, &why)) continue;
     return give_up(refusal(group_, call, mine.signature.tag, sequence(number), why));
   }
-  const std::size_t units = here.exchange->units();
+  open(here, rank, number, *here.exchange);
+}
+
+// What all members bring is here.
+void Channel::open(Place& here, int rank, uint32_t number, const Exchange& exchange) noexcept {
+  const std::size_t units = exchange.units();
   if (units == 0) places_.bound().give_back(here.copied.exchange(0, std::memory_order_relaxed));
-  here.pack.open(number, members, group_.lanes(), *here.exchange);
+  here.pack.open(number, static_cast<uint32_t>(size_), group_.lanes(), exchange);
   if (units == 0) {
     group_.progress().advance();
-  } else if (here.exchange->bytes() <= Pack::kAtOnceBytes) {
+  } else if (exchange.bytes() <= Pack::kAtOnceBytes) {
     help(here, static_cast<uint32_t>(rank));
   } else {
     launch(here, number);
   }
+}
+
+void Channel::here(Place& place, uint32_t number, const Exchange& exchange) noexcept {
+  // release: who finds that it does not cross any more may look at the pack.
+  place.crossing.store(false, std::memory_order_release);
+  open(place, 0, number, exchange);
+}
+
+void Channel::done(Place& place, uint32_t number) noexcept {
+  place.crossing.store(false, std::memory_order_release);
+  places_.bound().give_back(place.copied.exchange(0, std::memory_order_relaxed));
+  place.pack.open_done(number, static_cast<uint32_t>(size_));
+  group_.progress().advance();
+}
+
+void Channel::stopped(Place& place, uint32_t number) noexcept {
+  place.crossing.store(false, std::memory_order_release);
+  place.pack.abandon(number, static_cast<uint32_t>(size_));
 }
 
 void Channel::run_task(void* place, uint32_t number) noexcept {
@@ -241,7 +272,11 @@ void Channel::launch(Place& place, uint32_t number) noexcept {
 void Channel::help(Place& place, uint32_t first) noexcept {
   place.pack.help(
       first, [&] { places_.bound().give_back(place.copied.exchange(0, std::memory_order_relaxed)); },
-      [&] { group_.progress().advance(); });
+      [&] {
+        group_.progress().advance();
+        // Another one may have its slot in the line.
+        if (line_) home_.crossings->wake();
+      });
 }
 
 LazyChannel::~LazyChannel() {
@@ -260,7 +295,7 @@ Channel& LazyChannel::get() {
   void* place = memory_.allocate(sizeof(Channel), alignof(Channel));
   Channel* channel;
   try {
-    channel = new (place) Channel(memory_, group_, home_);
+    channel = new (place) Channel(memory_, group_, home_, meeting_);
   } catch (...) {
     memory_.free(place, sizeof(Channel), alignof(Channel));
     throw;
@@ -276,7 +311,7 @@ ChannelWork::ChannelWork(Memory& memory, Channel& channel, WorkList& list, const
       channel_(channel),
       chunk_(chunk),
       number_(number),
-      call_(kept_in(reinterpret_cast<uint64_t*>(this + 1), call, channel.size_)) {
+      call_(kept_in(reinterpret_cast<uint64_t*>(this + 1), call, channel.all_)) {
   static_assert(sizeof(ChannelWork) + Places::kCopiedWords * sizeof(uint64_t) <= Places::kHandleBytes);
 }
 
@@ -297,10 +332,24 @@ Status ChannelWork::ready(std::size_t) {
 
 bool ChannelWork::has_come(int rank) const noexcept { return dist::has_come(chunk_, rank, number_); }
 
-void ChannelWork::give_up() noexcept { place().pack.close(number_, static_cast<uint32_t>(channel_.size_)); }
+void ChannelWork::give_up() noexcept {
+  if (channel_.line_) channel_.line_->let_go();
+  place().pack.close(number_, static_cast<uint32_t>(channel_.size_));
+}
+
+bool ChannelWork::crosses() const noexcept {
+  return channel_.line_ && !complete() && place().crossing.load(std::memory_order_acquire);
+}
+
+void ChannelWork::end_late(Trouble trouble, int64_t waited_ns) noexcept {
+  if (!crosses()) return Work::end_late(trouble, waited_ns);
+  channel_.line_->fail(place(), number_, trouble, waited_ns);
+}
 
 bool ChannelWork::advance() noexcept {
-  if (!complete()) channel_.help(place(), static_cast<uint32_t>(rank()));
+  if (complete()) return true;
+  if (channel_.line_) channel_.line_->advance();
+  channel_.help(place(), static_cast<uint32_t>(rank()));
   return complete();
 }
 

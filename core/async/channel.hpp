@@ -9,8 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "core/async/async_memory.hpp"
+#include "core/async/crossing_line.hpp"
 #include "core/async/places.hpp"
 #include "core/async/work.hpp"
 #include "core/base/arena.hpp"
@@ -24,14 +26,15 @@ struct ChannelHome {
   Arena* helpers;
   AsyncMemory* memory;
   std::size_t cache_bytes;  // as in Exchange
+  Crossings* crossings;     // NULL: there is no other worker
 };
 
 class ChannelWork;
 
-class Channel {
+class Channel final : CrossingLine::Landing {
  public:
-  // Throws std::bad_alloc.
-  Channel(Memory& memory, Group& group, const ChannelHome& home);
+  // `meeting`: of the group's members on several workers; NULL: there are none on others. Throws std::bad_alloc.
+  Channel(Memory& memory, Group& group, const ChannelHome& home, WorkerMeeting* meeting);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -60,26 +63,32 @@ class Channel {
   bool disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decidable) const noexcept;
   ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
   void open(Chunk& chunk, int rank, uint32_t number) noexcept;
+  void open(Place& place, int rank, uint32_t number, const Exchange& exchange) noexcept;
   // Does blocks of the place's pack if it is open, those of lane `first` before those of others.
   void help(Place& place, uint32_t first) noexcept;
   void launch(Place& place, uint32_t number) noexcept;
+  void here(Place& place, uint32_t number, const Exchange& exchange) noexcept override;
+  void done(Place& place, uint32_t number) noexcept override;
+  void stopped(Place& place, uint32_t number) noexcept override;
   static void run_task(void* place, uint32_t number) noexcept;
 
   Memory& memory_;
   Group& group_;
   const ChannelHome home_;
   const int size_;
+  const int all_;  // members of all workers
   Places places_;
   MemberState* members_ = nullptr;  // by rank; only the member itself uses its entry
   uint32_t first_ = 0;              // how many were issued before this run
   uint32_t refusals_ = 0;           // AsyncMemory::refusals() when this run began
+  std::optional<CrossingLine> line_;
 };
 
 // A group's channel, which is made when the first collective needs it.
 class LazyChannel {
  public:
-  LazyChannel(Memory& memory, Group& group, const ChannelHome& home) noexcept
-      : memory_(memory), group_(group), home_(home) {}
+  LazyChannel(Memory& memory, Group& group, const ChannelHome& home, WorkerMeeting* meeting) noexcept
+      : memory_(memory), group_(group), home_(home), meeting_(meeting) {}
   ~LazyChannel();
   LazyChannel(const LazyChannel&) = delete;
   LazyChannel& operator=(const LazyChannel&) = delete;
@@ -97,6 +106,7 @@ class LazyChannel {
   Memory& memory_;
   Group& group_;
   const ChannelHome home_;
+  WorkerMeeting* const meeting_;
   std::mutex mutex_;
   std::atomic<Channel*> made_{nullptr};
 };
@@ -112,6 +122,8 @@ class ChannelWork final : public Work {
   Status start() override;
   Status ready(std::size_t tensor) override;
   bool has_come(int rank) const noexcept override;
+  bool crosses() const noexcept override;
+  void end_late(Trouble trouble, int64_t waited_ns) noexcept override;
   void check(int64_t waited_ns) noexcept override;
   ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override {
     return channel_.report(chunk_, number_, trouble, waited_ns);

@@ -48,6 +48,17 @@ void Pack::abandon(uint32_t round, uint32_t members) noexcept {
   arrived_.fetch_sub(members, std::memory_order_acq_rel);
 }
 
+void Pack::open_done(uint32_t round, uint32_t members) noexcept {
+  lanes_[0].units = {0, 0};
+  blocks_.store(0, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  used_.store(1, std::memory_order_relaxed);
+  closed_.store(0, std::memory_order_relaxed);
+  completed_.store(round, std::memory_order_release);
+  lanes_[0].tickets.store(ticket_of(round, 0), std::memory_order_release);
+  arrived_.fetch_sub(members, std::memory_order_acq_rel);
+}
+
 bool Pack::take(uint32_t lane, uint64_t* out_ticket) noexcept {
   std::atomic<uint64_t>& tickets = lanes_[lane].tickets;
   // acquire: pairs with open()'s release, also if other threads have taken blocks since.

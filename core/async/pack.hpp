@@ -9,7 +9,7 @@
 //
 // One pack is used for rounds 1, 2, ... Members come to round s + 1 only after round s is complete.
 //
-//     arrive()   a member's tensors are ready; the last one prepares the exchange, then open() or abandon()
+//     arrive()   a member's tensors are ready; the last one prepares the exchange, then open(), or abandon()
 //     help()     does blocks while there are any
 //     complete() all blocks of a round are done
 //     close()    a member gives up: afterwards nobody touches its tensors for this round. If all had come,
@@ -40,6 +40,8 @@ class Pack {
   bool arrive(uint32_t members) noexcept;
   void open(uint32_t round, uint32_t members, int lanes, const Exchange& exchange) noexcept;
   void abandon(uint32_t round, uint32_t members) noexcept;
+  // Instead of open(): all has been done elsewhere.
+  void open_done(uint32_t round, uint32_t members) noexcept;
 
   // Does blocks until there are none, those of lane `first` (any number) before those of others. The thread
   // that does the last block calls ending(), while the pack still belongs to the round, and then finished().

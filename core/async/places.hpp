@@ -50,12 +50,20 @@ class Places {
     const Call* call = nullptr;  // in the member's handle
     Work* work = nullptr;        // that handle; only the member itself uses it
   };
+  class Chunk;
   struct Place {
     explicit Place(Channel& owner) noexcept : channel(owner) {}
     Channel& channel;
     Pack pack;
     std::optional<Exchange> exchange;
     std::atomic<std::size_t> copied{0};  // bytes that are counted for copies of long lists
+    // Of a group of several workers: all members of this one have come, and it is on its way to the others.
+    std::atomic<bool> crossing{false};
+    struct {
+      Chunk* chunk;
+      uint32_t number;
+      Place* next;
+    } waiting{};  // in its CrossingLine
   };
   class Chunk {
    public:

@@ -30,7 +30,9 @@ bool one_group(Work* const* works, std::size_t n) noexcept {
 }
 
 int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool limited) noexcept {
-  const int64_t longest = one_group(works, n) ? kLongestSleepNs : kLookNs;
+  // A way to other workers may have something to do though nothing has happened here.
+  const bool crosses = std::any_of(works, works + n, [](const Work* w) { return w->crosses(); });
+  const int64_t longest = one_group(works, n) && !crosses ? kLongestSleepNs : kLookNs;
   const int64_t slice = works[0]->group().host().slice_ns(limited ? left_ns : -1);
   return slice < 0 ? longest : std::min(slice, longest);
 }
@@ -93,7 +95,7 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
   Status first;
   while (first_ != nullptr) {
     Work& work = *first_;
-    if (!returned.ok() && !work.ended() && work.missing() >= 0) {
+    if (!returned.ok() && !work.ended() && work.waits()) {
       // A member that fails waits for nobody: its peers get a report, and its tensors are released. The group
       // does not know yet that it leaves, so that no signature differs, and the report is made here.
       ErrorRecord report = work.report(Trouble::kCancelled, 0);
@@ -148,7 +150,7 @@ bool Work::ended() noexcept {
     end(DIST_OK);
     return true;
   }
-  if (late && missing() >= 0) group_.condemn(report(Trouble::kRunDeadline, 0));
+  if (late && waits()) end_late(Trouble::kRunDeadline, 0);
   if (!group_.poisoned()) return false;
   group_.explain_cancel([&] { return report(Trouble::kCancelled, 0); });
   give_up();
@@ -220,8 +222,7 @@ Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size
       const Trouble overdue = group.overdue(start, timeout_ns, &waited_ns);
       for (std::size_t i = 0; i < n; ++i) {
         works[i]->check(waited_ns);
-        if (overdue != Trouble::kNone && works[i]->missing() >= 0)
-          works[i]->group().condemn(works[i]->report(overdue, waited_ns));
+        if (overdue != Trouble::kNone && works[i]->waits()) works[i]->end_late(overdue, waited_ns);
       }
       // acquire keeps this load before done(), so that a later change of the word ends the sleep.
       const uint32_t seen = group.progress().value.load(std::memory_order_acquire);

@@ -115,6 +115,14 @@ class Work : public Counted {
   // The first member that has not come, or -1; whether it never will, as it has left the run.
   int missing() const noexcept;
   bool stuck() const noexcept;
+  // Whether it has left for other workers, and not all their members have come.
+  virtual bool crosses() const noexcept { return false; }
+  // Whether it waits for others to come.
+  bool waits() const noexcept { return crosses() || missing() >= 0; }
+  // Ends the group's rounds, since it has waited for too long.
+  virtual void end_late(Trouble trouble, int64_t waited_ns) noexcept {
+    group_.condemn(report(trouble, waited_ns));
+  }
   Rendezvous& rendezvous() noexcept { return rendezvous_; }
 
  protected:

@@ -18,7 +18,7 @@ const dist_tensor& like(const Call& call, std::size_t t) noexcept {
 bool has_parts(const Call& call) noexcept { return call.joins() || call.cuts(); }
 // Else all members' payloads would say the same.
 bool says_something(const Call& call) noexcept {
-  return !call.plain() || has_parts(call) || call.splits != nullptr || call.traits().pairs();
+  return !call.plain() || has_parts(call) || call.offsets != nullptr || call.traits().pairs();
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
     offer.destination = static_cast<int16_t>(reader.take_in<int32_t>(-1, num_members_ - 1));
     offer.source = static_cast<int16_t>(reader.take_in<int32_t>(-1, num_members_ - 1));
     if (!reader.good() || (call_.n != 0 && (lists != 0) != gives) ||
-        with_offsets != (call_.splits != nullptr) || weighted != (call_.weights != nullptr && lists != 0))
+        with_offsets != (call_.offsets != nullptr) || weighted != (call_.weights != nullptr && lists != 0))
       return false;
   }
   // Of lists that are not here, the sizes along the axis alone are asked for.

@@ -59,7 +59,8 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
                          const Options& options)
     : memory_(memory),
       group_(group),
-      channel_(memory, group, options.channels),
+      channel_(memory, group, options.channels,
+               options.workers != nullptr ? &options.workers->meeting() : nullptr),
       subgroups_(memory, graph, options.naming, options.keeper),
       graph_(graph),
       host_(host),

@@ -28,7 +28,7 @@ struct Subgroup {
            int64_t timeout_ns, const Membership& membership, const ChannelHome& home)
       : pool(owner),
         group(memory, size, policy, host, timeout_ns, membership),
-        channel(memory, group, home) {}
+        channel(memory, group, home, nullptr) {}
   ReplicaPool& pool;
   Group group;
   LazyChannel channel;

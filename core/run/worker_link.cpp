@@ -18,9 +18,11 @@ constexpr std::array<int, DIST_MAX_REPLICAS> all_ones() noexcept {
 }
 constexpr std::array<int, DIST_MAX_REPLICAS> kOneEach = all_ones();
 
-WorkerMeeting::Options meeting_of(std::span<const int> members, const WorkerLink::Options& options) noexcept {
+WorkerMeeting::Options meeting_of(std::span<const int> members, const WorkerLink::Options& options,
+                                  BackgroundWork& background) noexcept {
   return {members, options.timeout_ns,
-          options.staging_bytes != 0 ? options.staging_bytes : WorkerMeeting::kDefaultStagingBytes};
+          options.staging_bytes != 0 ? options.staging_bytes : WorkerMeeting::kDefaultStagingBytes,
+          &background};
 }
 
 }  // namespace
@@ -42,11 +44,12 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       way_(std::move(way)),
       unreachable_(static_cast<int>(options.replicas.size()), options.me),
       transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),
-      replicas_(memory, transport_.share(0), group, host, meeting_of(options.replicas, options)),
+      crossings_(options.helpers),
+      replicas_(memory, transport_.share(0), group, host, meeting_of(options.replicas, options, crossings_)),
       carriers_group_(memory, 1, group.policy(), host, options.timeout_ns,
                       {.number = kCarriers, .naming = {.first = GlobalReplica{options.me}, .workers = true}}),
       carriers_(memory, transport_.share(1), carriers_group_, host,
-                meeting_of(std::span(kOneEach).first(options.replicas.size()), options)) {}
+                meeting_of(std::span(kOneEach).first(options.replicas.size()), options, crossings_)) {}
 
 void WorkerLink::owe(const ErrorRecord& why) noexcept {
   const std::lock_guard lock(owing_);

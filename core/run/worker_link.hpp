@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "core/async/crossings.hpp"
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
@@ -49,11 +50,13 @@ class WorkerLink final : public AcrossWorkers {
     int64_t timeout_ns;             // the group's
     std::size_t cache_bytes;        // of the last-level cache
     std::size_t staging_bytes;      // 0: the meetings' default
+    Arena* helpers;                 // where asynchronous collectives go on; NULL: where somebody waits
   };
   // `group`: of this worker's replicas. Throws std::bad_alloc.
   WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
 
   WorkerMeeting& meeting() noexcept { return replicas_; }
+  Crossings& crossings() noexcept { return crossings_; }
   bool reaches_others() const noexcept { return way_.transport() != nullptr; }
   // Peers hear that this worker has left. Any thread, also while a replica is inside a collective.
   void close() noexcept { way_.close(); }
@@ -93,6 +96,7 @@ class WorkerLink final : public AcrossWorkers {
   Way way_;
   UnreachableTransport unreachable_;
   SharedTransport transport_;
+  Crossings crossings_;
   WorkerMeeting replicas_;
   Group carriers_group_;
   WorkerMeeting carriers_;

@@ -24,8 +24,10 @@ Status plan(Replica& replica, const Member& member, Call& call, const Later& lat
 }  // namespace
 
 Status begin(Replica& replica, const Member& member, Call& call, const Later& later, Ref<Work>* out) {
-  DIST_TRY(member.check_alone(later.planned ? "a planned collective" : "an asynchronous collective"));
-  if (later.planned) return plan(replica, member, call, later, out);
+  if (later.planned) {
+    DIST_TRY(member.check_alone("a planned collective"));
+    return plan(replica, member, call, later, out);
+  }
   return channel_of(replica, later.group).get().issue(member, call, replica.works(), later.cancel, out);
 }
 

@@ -241,10 +241,10 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       wait_graph_(memory, plan.num_replicas),
       group_(memory, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
              Membership{0, nullptr, &wait_graph_, naming_of(worker_), this}),
+      progress_(memory, plan.usable_cpus),
       readers_(plan.num_replicas),
       placement_(make_placement(memory, options, plan.num_replicas, mesh_.num_devices)),
       arena_(memory, plan.usable_cpus),
-      progress_(memory, plan.usable_cpus),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
       recorder_(memory, worker_.count()),
       variables_(memory),
@@ -256,24 +256,25 @@ Strategy::~Strategy() {
 
 ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, const Plan& plan,
                                             WorkerLink::Way way) {
+  Arena* const helpers = options.threads == DIST_THREADS_HOST ? nullptr : &progress_;
   if (worker_.num_workers() > 1) {
     workers_.emplace(
         memory(), group_, options.host, std::move(way),
         WorkerLink::Options{worker_.me, worker_.replicas, plan.timeout_ns, last_level_cache_bytes(),
-                            static_cast<std::size_t>(options.staging_bytes)});
+                            static_cast<std::size_t>(options.staging_bytes), helpers});
     steps_ = make_counted<WorkerSteps>(memory(), *this);
     readers_.me = worker_.me;
     readers_.workers = make_counted<WorkerLayout>(memory(), std::span<const int>(worker_.replicas));
     readers_.steps = Ref<Steps>::share(steps_.get());
   }
-  Arena* const helpers = options.threads == DIST_THREADS_HOST ? nullptr : &progress_;
   ReplicaPool::Options wanted{};
   wanted.num_replicas = plan.num_replicas;
   wanted.threads = options.threads;
   wanted.placement = &placement_;
   wanted.usable_cpus = plan.usable_cpus;
   wanted.timeout_ns = plan.timeout_ns;
-  wanted.channels = {helpers, &async_memory_, last_level_cache_bytes()};
+  wanted.channels = {helpers, &async_memory_, last_level_cache_bytes(),
+                     workers_ ? &workers_->crossings() : nullptr};
   wanted.recorder = &recorder_;
   wanted.owner = this;
   wanted.numerics = options.numerics;

@@ -149,12 +149,12 @@ class Strategy final : public Counted {
   const WorkerPlace worker_;
   WaitGraph wait_graph_;
   Group group_;
+  Arena progress_;  // of asynchronous collectives
   std::optional<WorkerLink> workers_;
   Ref<WorkerSteps> steps_;  // of several workers
   Readers readers_;
   const Placement placement_;
-  Arena arena_;     // of functions called from outside
-  Arena progress_;  // of asynchronous collectives
+  Arena arena_;  // of functions called from outside
   AsyncMemory async_memory_;
   FlightRecorder recorder_;
   VariableRegistry variables_;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/async/crossing_line.hpp"
+
+#include <algorithm>
+
+namespace dist {
+
+CrossingLine::CrossingLine(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group,
+                           Landing& landing, std::size_t cache_bytes)
+    : Item(group), home_(home), meeting_(meeting), landing_(landing) {
+  const WorkerCrossing::Options options{
+      .stream = kStream,
+      .most_bytes = std::max<std::size_t>(meeting.own_staging_bytes() / kAtATime, 1),
+      .cache_bytes = cache_bytes};
+  for (Slot& each : slots_) each.crossing.emplace(memory, meeting, group, options);
+}
+
+void CrossingLine::begin_run(uint32_t first) noexcept {
+  first_ = first;
+  for (Slot& each : slots_) each.chunk = nullptr;
+}
+
+void CrossingLine::add(Places::Chunk& chunk, uint32_t number) noexcept {
+  home_.begin(*this, [&] {
+    Places::Place& place = chunk.place(number);
+    place.waiting = {&chunk, number, nullptr};
+    (front_ == nullptr ? front_ : back_->waiting.next) = &place;
+    back_ = &place;
+  });
+}
+
+void CrossingLine::begin(Slot& slot, Places::Chunk& chunk, uint32_t number) noexcept {
+  slot.chunk = &chunk;
+  slot.number = number;
+  slot.landed = false;
+  for (int p = 0; p < group().size(); ++p) {
+    const Places::Brought& brought = chunk.brought(p, number);
+    slot.crossing->side(p) = {brought.call, &brought.offer};
+  }
+  slot.crossing->begin(number - first_, chunk.brought(0, number).signature);
+}
+
+// False: the slot is free.
+bool CrossingLine::go_on(Slot& slot) noexcept {
+  if (slot.chunk == nullptr) return false;
+  if (!slot.landed) {
+    const WorkerCrossing::State state = slot.crossing->advance();
+    if (state == WorkerCrossing::State::kUnderWay) return true;
+    slot.landed = true;
+    if (state == WorkerCrossing::State::kHere) {
+      landing_.here(slot.place(), slot.number, slot.crossing->exchange());
+    } else if (state == WorkerCrossing::State::kDone) {
+      landing_.done(slot.place(), slot.number);
+    } else {
+      landing_.stopped(slot.place(), slot.number);
+      slot.chunk = nullptr;
+      return false;
+    }
+  }
+  // What is left of it reads what lies in the slot.
+  if (!slot.place().pack.complete(slot.number)) return true;
+  slot.chunk = nullptr;
+  return false;
+}
+
+bool CrossingLine::go_on() noexcept {
+  bool busy = false;
+  for (Slot& slot : slots_) {
+    // As many as land at once.
+    bool used = go_on(slot);
+    while (!used && front_ != nullptr && !group().poisoned()) {
+      Places::Place& place = *front_;
+      front_ = place.waiting.next;
+      begin(slot, *place.waiting.chunk, place.waiting.number);
+      used = go_on(slot);
+    }
+    busy = busy || used;
+  }
+  if (!group().poisoned()) return busy;
+  stop();
+  return false;
+}
+
+void CrossingLine::stop() noexcept {
+  for (Slot& slot : slots_) {
+    // What has landed is its pack's, whose members know how to give it up.
+    if (slot.chunk == nullptr || slot.landed) continue;
+    slot.crossing->stop();
+    landing_.stopped(slot.place(), slot.number);
+    slot.chunk = nullptr;
+  }
+  for (; front_ != nullptr; front_ = front_->waiting.next) landing_.stopped(*front_, front_->waiting.number);
+}
+
+void CrossingLine::fail(Places::Place& place, uint32_t number, Trouble trouble, int64_t waited_ns) noexcept {
+  home_.with_lock([&] {
+    for (Slot& slot : slots_) {
+      if (slot.chunk != nullptr && !slot.landed && &slot.place() == &place && slot.number == number)
+        return slot.crossing->fail(trouble, waited_ns);
+    }
+    // It waits for those before it, one of which is as late.
+    for (Slot& slot : slots_) {
+      if (slot.chunk != nullptr && !slot.landed) return slot.crossing->fail(trouble, waited_ns);
+    }
+  });
+}
+
+}  // namespace dist

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// CrossingLine: a group's asynchronous collectives that all members of this worker have come to, on their way to those
+// of the other workers. They go in the order of their numbers, which is the same on all workers, kAtATime of them at a
+// time; each has a part of the staging memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+
+#include "core/async/crossings.hpp"
+#include "core/async/places.hpp"
+#include "core/collective/worker_crossing.hpp"
+
+namespace dist {
+
+class CrossingLine final : public Crossings::Item {
+ public:
+  static constexpr std::size_t kAtATime = 4;
+  static constexpr uint32_t kStream = WorkerRound::kBlocking + 1;
+
+  // What becomes of a collective of the line.
+  class Landing {
+   public:
+    // The work that is left, which ends the place's pack.
+    virtual void here(Places::Place& place, uint32_t number, const Exchange& exchange) noexcept = 0;
+    // Nothing is left.
+    virtual void done(Places::Place& place, uint32_t number) noexcept = 0;
+    // It will not be.
+    virtual void stopped(Places::Place& place, uint32_t number) noexcept = 0;
+
+   protected:
+    ~Landing() = default;
+  };
+
+  // Throws std::bad_alloc.
+  CrossingLine(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group, Landing& landing,
+               std::size_t cache_bytes);
+  ~CrossingLine() { home_.end(*this); }
+
+  WorkerMeeting& meeting() const noexcept { return meeting_; }
+  // No collective is under way. `first`: the number before the first one of this run.
+  void begin_run(uint32_t first) noexcept;
+  // The last member of this worker has come.
+  void add(Places::Chunk& chunk, uint32_t number) noexcept;
+  void advance() noexcept { home_.advance(); }
+  // Ends the collective for all workers.
+  void fail(Places::Place& place, uint32_t number, Trouble trouble, int64_t waited_ns) noexcept;
+  // The group is poisoned, and a member gives up.
+  void let_go() noexcept { home_.stop(group()); }
+
+  bool go_on() noexcept override;
+  void stop() noexcept override;
+
+ private:
+  struct Slot {
+    std::optional<WorkerCrossing> crossing;
+    Places::Chunk* chunk = nullptr;  // NULL: it is free
+    uint32_t number = 0;
+    Places::Place& place() const noexcept { return chunk->place(number); }
+    bool landed = false;
+  };
+
+  void begin(Slot& slot, Places::Chunk& chunk, uint32_t number) noexcept;
+  bool go_on(Slot& slot) noexcept;
+
+  Crossings& home_;
+  WorkerMeeting& meeting_;
+  Landing& landing_;
+  uint32_t first_ = 0;
+  std::array<Slot, kAtATime> slots_;
+  // Those that wait for a slot.
+  Places::Place* front_ = nullptr;
+  Places::Place* back_ = nullptr;
+};
+
+}  // namespace dist

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/async/crossings.hpp"
+
+namespace dist {
+
+void Crossings::add(Item& item) noexcept {
+  if (item.listed_) return;
+  item.listed_ = true;
+  item.before_ = nullptr;
+  item.next_ = first_;
+  if (first_ != nullptr) first_->before_ = &item;
+  first_ = &item;
+  listed_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Crossings::remove(Item& item) noexcept {
+  if (!item.listed_) return;
+  item.listed_ = false;
+  (item.before_ != nullptr ? item.before_->next_ : first_) = item.next_;
+  if (item.next_ != nullptr) item.next_->before_ = item.before_;
+  listed_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Crossings::go_on() noexcept {
+  for (Item* each = first_; each != nullptr;) {
+    Item* const next = each->next_;
+    if (!each->go_on()) remove(*each);
+    each = next;
+  }
+}
+
+void Crossings::advance() noexcept {
+  if (listed_.load(std::memory_order_relaxed) == 0) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) go_on();
+}
+
+void Crossings::run_task(void* crossings, uint32_t) noexcept {
+  auto& all = *static_cast<Crossings*>(crossings);
+  // acq_rel, before the look: what happens after it calls for another task.
+  all.called_.exchange(false, std::memory_order_acq_rel);
+  const std::lock_guard lock(all.mutex_);
+  all.go_on();
+}
+
+void Crossings::wake() noexcept {
+  if (helpers_ == nullptr || listed_.load(std::memory_order_relaxed) == 0) return;
+  if (called_.exchange(true, std::memory_order_acq_rel)) return;
+  if (!helpers_->submit(run_task, this, 0, 1).ok()) called_.store(false, std::memory_order_relaxed);
+}
+
+void Crossings::stop(const Group& group) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Item* each = first_; each != nullptr;) {
+    Item* const next = each->next_;
+    if (&each->group() == &group) {
+      each->stop();
+      remove(*each);
+    }
+    each = next;
+  }
+}
+
+}  // namespace dist

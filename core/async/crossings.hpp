@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Crossings: what is under way between the workers of a strategy while nobody waits inside it: asynchronous and planned
+// collectives, of all its groups. Whoever waits for anything calls advance(). When a message has come, oneTBB's threads
+// do, where there are any: so they go on also while the replicas compute.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "core/base/arena.hpp"
+#include "core/comm/group.hpp"
+#include "core/comm/workers.hpp"
+
+namespace dist {
+
+class Crossings final : public BackgroundWork {
+ public:
+  // Something that goes on in steps. What it does is under the lock.
+  class Item {
+   public:
+    explicit Item(Group& group) noexcept : group_(group) {}
+    Item(const Item&) = delete;
+    Item& operator=(const Item&) = delete;
+    Group& group() const noexcept { return group_; }
+
+    // As far as it can; false: there is nothing to do for now.
+    virtual bool go_on() noexcept = 0;
+    // The group is poisoned: afterwards nothing touches its members' tensors.
+    virtual void stop() noexcept = 0;
+
+   protected:
+    ~Item() = default;
+
+   private:
+    friend class Crossings;
+    Group& group_;
+    Item* next_ = nullptr;
+    Item* before_ = nullptr;
+    bool listed_ = false;
+  };
+
+  // `helpers`: where oneTBB's threads are; NULL: there are none.
+  explicit Crossings(Arena* helpers) noexcept : helpers_(helpers) {}
+  ~Crossings() { wait_for_tasks(); }
+  Crossings(const Crossings&) = delete;
+  Crossings& operator=(const Crossings&) = delete;
+
+  // Waits for nobody: what another thread is busy with is left to it.
+  void advance() noexcept override;
+  void wake() noexcept override;
+  // Until no task of oneTBB's calls for items any more.
+  void wait_for_tasks() const noexcept {
+    if (helpers_ != nullptr) helpers_->wait_for_tasks();
+  }
+
+  // Calls change(), which gives the item something to do, and goes on with it.
+  template <class Change>
+  void begin(Item& item, Change&& change) noexcept {
+    const std::lock_guard lock(mutex_);
+    change();
+    if (item.go_on()) add(item);
+  }
+  // Calls look() under the lock.
+  template <class Look>
+  void with_lock(Look&& look) noexcept {
+    const std::lock_guard lock(mutex_);
+    look();
+  }
+  // The group is poisoned, and its members' tensors are to be let go.
+  void stop(const Group& group) noexcept;
+  // The item is not used any more.
+  void end(Item& item) noexcept {
+    const std::lock_guard lock(mutex_);
+    remove(item);
+  }
+
+ private:
+  static void run_task(void* crossings, uint32_t) noexcept;
+  void add(Item& item) noexcept;
+  void remove(Item& item) noexcept;
+  void go_on() noexcept;
+
+  Arena* const helpers_;
+  std::mutex mutex_;
+  Item* first_ = nullptr;
+  // relaxed: only whether there is any; who has added one goes on with it.
+  std::atomic<int> listed_{0};
+  std::atomic<bool> called_{false};  // a task is on its way
+};
+
+}  // namespace dist

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerCrossing: an asynchronous or planned collective on its way between workers. All members of this worker have come
+// to it, and nobody waits: whoever has time calls advance(), one thread at a time.
+//
+//     kUnderWay   messages go to and fro; also while a failure is being told
+//     kHere       what all members bring is here: exchange() is the work that is left, which any threads may share
+//     kDone       the outputs are written
+//     kStopped    the group is poisoned, and the members' tensors are not touched any more
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/collective/call.hpp"
+#include "core/collective/exchange.hpp"
+#include "core/collective/worker_pieces.hpp"
+#include "core/collective/worker_schedule.hpp"
+#include "core/collective/worker_tables.hpp"
+#include "core/comm/group.hpp"
+#include "core/comm/workers.hpp"
+
+namespace dist {
+
+class WorkerCrossing {
+ public:
+  enum class State : uint8_t { kIdle, kUnderWay, kHere, kDone, kStopped };
+  // What a member of this worker brings; both live until the crossing is over.
+  struct Side {
+    const Call* call = nullptr;
+    const Offer* offer = nullptr;
+  };
+  struct Options {
+    uint32_t stream;
+    std::size_t most_bytes;   // of tensors on their way at a time
+    std::size_t cache_bytes;  // as in Exchange
+  };
+
+  // Throws std::bad_alloc.
+  WorkerCrossing(Memory& memory, WorkerMeeting& meeting, Group& group, const Options& options);
+  WorkerCrossing(const WorkerCrossing&) = delete;
+  WorkerCrossing& operator=(const WorkerCrossing&) = delete;
+
+  Side& side(int member) noexcept { return sides_[static_cast<std::size_t>(member)].side; }
+  // Collective `number` of its stream. What all sides came for is `signature`.
+  void begin(uint64_t number, const Signature& signature) noexcept;
+  State advance() noexcept;
+  State state() const noexcept { return state_; }
+  const Exchange& exchange() const noexcept { return *exchange_; }
+  // The collective is not going to be: afterwards nobody touches the members' tensors, but for who does exchange().
+  void stop() noexcept;
+  // Its deadline is over, say: all workers are told.
+  void fail(Trouble trouble, int64_t waited_ns) noexcept { meeting_.fail(round_, trouble, waited_ns); }
+  // The same in words, for this worker alone.
+  ErrorRecord report(Trouble trouble, int64_t waited_ns) noexcept {
+    return meeting_.report_of(round_, trouble, waited_ns);
+  }
+
+ private:
+  // Of a member, where tensors go in pieces.
+  struct Member {
+    Side side;
+    std::optional<TaskList> tasks;
+    std::optional<WorkerSchedule> schedule;
+    std::optional<WorkerPieces> pieces;
+  };
+  // What comes next of a piece.
+  enum class Step : uint8_t { kNext, kFold, kUnpack };
+
+  bool pack_payloads() noexcept;
+  bool take_in() noexcept;
+  bool lay_out_pieces() noexcept;
+  bool go_on_in_pieces() noexcept;
+  void refuse(const ErrorRecord& why) noexcept;
+  const Call& call() const noexcept { return *sides_[0].side.call; }
+
+  WorkerMeeting& meeting_;
+  Group& group_;
+  const Options options_;
+  WorkerRound round_;
+  State state_ = State::kIdle;
+  Step step_ = Step::kNext;
+  Signature signature_;
+  std::pmr::vector<Member> sides_;
+  WorkerTables tables_;
+  std::optional<Exchange> exchange_;
+};
+
+}  // namespace dist
