@@ -100,7 +100,7 @@ class LazyChannel {
   void begin_run() noexcept {
     if (Channel* channel = made()) channel->begin_run();
   }
-  Arena* helpers() const noexcept { return home_.helpers; }
+  const ChannelHome& home() const noexcept { return home_; }
 
  private:
   Memory& memory_;

@@ -9,7 +9,7 @@ CrossingLine::CrossingLine(Memory& memory, Crossings& home, WorkerMeeting& meeti
                            Landing& landing, std::size_t cache_bytes)
     : Item(group), home_(home), meeting_(meeting), landing_(landing) {
   const WorkerCrossing::Options options{
-      .stream = kStream,
+      .stream = WorkerMeeting::kAsynchronous,
       .most_bytes = std::max<std::size_t>(meeting.own_staging_bytes() / kAtATime, 1),
       .cache_bytes = cache_bytes};
   for (Slot& each : slots_) each.crossing.emplace(memory, meeting, group, options);

@@ -19,7 +19,6 @@ namespace dist {
 class CrossingLine final : public Crossings::Item {
  public:
   static constexpr std::size_t kAtATime = 4;
-  static constexpr uint32_t kStream = WorkerRound::kBlocking + 1;
 
   // What becomes of a collective of the line.
   class Landing {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <new>
 
+#include "core/collective/worker_collective.hpp"
+
 namespace dist {
 namespace {
 
@@ -50,15 +52,30 @@ void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t 
   side.calls.back().call().offer_in(side.offers.emplace_back());
 }
 
+// Agrees with the other workers on the streams of the plan's parts; rank 0 has the plan.
+Status make_crossings(Memory& memory, const Member& member, const Signature& signature,
+                      const ChannelHome& home, Plan* plan) {
+  WorkerMeeting& meeting = *member.meeting;
+  uint64_t first = plan != nullptr ? meeting.next_stream() : 0;
+  DIST_TRY(agree_on_most(member, meeting, signature, &first));
+  if (plan == nullptr) return kOk;
+  const WorkerCrossing::Options options{
+      .stream = 0,
+      .most_bytes = std::max<std::size_t>(meeting.own_staging_bytes() / plan->num_parts, 1),
+      .cache_bytes = home.cache_bytes};
+  DIST_TRY(meeting.take_streams(first, plan->num_parts));
+  for (std::size_t k = 0; k < plan->num_parts; ++k) {
+    WorkerCrossing::Options own = options;
+    own.stream = static_cast<uint32_t>(first + k);
+    plan->parts[k].crossing.emplace(memory, *home.crossings, meeting, plan->group, *plan, k, own);
+  }
+  return kOk;
+}
+
 }  // namespace
 
-Plan::Plan(Memory& memory, std::size_t num, Group& group, Arena* arena)
-    : Counted(memory),
-      helpers(arena),
-      progress(&group.progress()),
-      sides(&memory),
-      offers(&memory),
-      num_parts(num) {
+Plan::Plan(Memory& memory, std::size_t num, Group& members, Arena* arena)
+    : Counted(memory), group(members), helpers(arena), sides(&memory), offers(&memory), num_parts(num) {
   const auto size = static_cast<std::size_t>(group.size());
   group.watch_departures();
   sides.resize(size);
@@ -72,6 +89,90 @@ Plan::~Plan() {
   memory().free(parts, num_parts * sizeof(Part), alignof(Part));
 }
 
+void Plan::begin(std::size_t part, uint32_t round, int rank) noexcept {
+  if (parts[part].crossing) return parts[part].crossing->begin(round);
+  open(part, round, rank, *parts[part].exchange);
+}
+
+void Plan::open(std::size_t part, uint32_t round, int rank, const Exchange& exchange) noexcept {
+  parts[part].pack.open(round, static_cast<uint32_t>(group.size()), group.lanes(), exchange);
+  // Members that wait wake up and take part.
+  group.progress().advance();
+  if (exchange.bytes() <= Pack::kAtOnceBytes) {
+    help(part, rank);
+  } else if (helpers != nullptr) {
+    submit(part);
+  }
+}
+
+void Plan::help(std::size_t part, int rank) noexcept {
+  parts[part].pack.help(static_cast<uint32_t>(rank), [&] { group.progress().advance(); });
+}
+
+bool Plan::complete(uint32_t round) const noexcept {
+  return std::all_of(parts, parts + num_parts, [&](const Part& part) { return part.pack.complete(round); });
+}
+
+// Each task holds a reference to the plan, which might end before oneTBB starts the task. If oneTBB takes no
+// tasks, the members do the work.
+void Plan::submit(std::size_t part) noexcept {
+  for (int i = 0; i < group.lanes(); ++i) {
+    retain();
+    if (helpers->submit(run_task, this, static_cast<uint32_t>(part), 1).ok()) continue;
+    release();
+    return;
+  }
+}
+
+void Plan::run_task(void* plan, uint32_t part) noexcept {
+  auto* shared = static_cast<Plan*>(plan);
+  shared->help(part, static_cast<int>(part));
+  shared->release();
+}
+
+void PlanCrossing::begin(uint32_t round) noexcept {
+  home_.begin(*this, [&] {
+    round_ = round;
+    under_way_.store(true, std::memory_order_release);
+    for (int p = 0; p < group().size(); ++p) {
+      const PlanSide& side = *plan_.sides[static_cast<std::size_t>(p)];
+      crossing_.side(p) = {&side.calls[part_].call(), &side.offers[part_]};
+    }
+    crossing_.begin(round, plan_.signature);
+  });
+}
+
+bool PlanCrossing::go_on() noexcept {
+  if (!under_way()) return false;
+  const WorkerCrossing::State state = crossing_.advance();
+  if (state == WorkerCrossing::State::kUnderWay) return true;
+  Pack& pack = plan_.parts[part_].pack;
+  const auto members = static_cast<uint32_t>(group().size());
+  end();
+  if (state == WorkerCrossing::State::kHere) {
+    plan_.open(part_, round_, 0, crossing_.exchange());
+  } else if (state == WorkerCrossing::State::kDone) {
+    pack.open_done(round_, members);
+    group().progress().advance();
+  } else {
+    pack.abandon(round_, members);
+  }
+  return false;
+}
+
+void PlanCrossing::stop() noexcept {
+  if (!under_way()) return;
+  crossing_.stop();
+  end();
+  plan_.parts[part_].pack.abandon(round_, static_cast<uint32_t>(group().size()));
+}
+
+void PlanCrossing::fail(Trouble trouble, int64_t waited_ns) noexcept {
+  home_.with_lock([&] {
+    if (under_way()) crossing_.fail(trouble, waited_ns);
+  });
+}
+
 PlannedWork::PlannedWork(Memory& memory, const Member& member, WorkList& list, std::size_t num_tensors,
                          std::size_t num_parts)
     : Work(memory, member.group, list, member.me, member.timeout_ns),
@@ -80,13 +181,15 @@ PlannedWork::PlannedWork(Memory& memory, const Member& member, WorkList& list, s
       ready_(num_tensors, 0, &memory),
       not_ready_(num_parts, 0, &memory) {}
 
-Status PlannedWork::create(Memory& memory, const Member& member, Call& call, WorkList& list, Arena* helpers,
-                           int64_t bytes_per_pack, Ref<Work>* out) {
+Status PlannedWork::create(Memory& memory, const Member& member, Call& call, WorkList& list,
+                           const ChannelHome& home, int64_t bytes_per_pack, Ref<Work>* out) {
   Group& group = member.group;
+  WorkerMeeting* const meeting = member.meeting;
+  const int members = member.num_global();
   DIST_TRY(group.open());
   Signature& signature = group.draft(member.me);
   signature.asynchronous = 2;
-  DIST_TRY(call.check(member.me, group.size(), signature));
+  DIST_TRY(call.check(meeting != nullptr ? meeting->first() + member.me : member.me, members, signature));
   signature.digest = mix(signature.digest, static_cast<uint64_t>(bytes_per_pack));
   close_digest(signature, member.tag);
 
@@ -94,7 +197,7 @@ Status PlannedWork::create(Memory& memory, const Member& member, Call& call, Wor
   auto side = make_counted<PlanSide>(memory, packs);
   Ref<Plan> plan;
   if (member.me == 0) {
-    plan = make_counted<Plan>(memory, packs, group, helpers);
+    plan = make_counted<Plan>(memory, packs, group, home.helpers);
     plan->signature = signature;
     plan->sequence = group.sequence(0) + 1;
     side->plan = plan.get();
@@ -102,11 +205,16 @@ Status PlannedWork::create(Memory& memory, const Member& member, Call& call, Wor
   for (std::size_t k = 0, first = 0; k < packs; ++k) {
     const std::size_t end = end_of_pack(call, first, bytes_per_pack);
     if (plan) plan->parts[k].end = end;
-    keep_pack(*side, call, first, end, group.size());
+    keep_pack(*side, call, first, end, members);
     first = end;
   }
   auto work = make_counted<PlannedWork>(memory, member, list, call.n, packs);
   work->bytes_ = call.bytes;
+  if (meeting != nullptr) {
+    const Signature stated = signature;
+    DIST_TRY(make_crossings(memory, member, stated, home, plan.get()));
+    group.draft(member.me) = stated;
+  }
   DIST_TRY(work->meet(member, *side, plan));
   *out = Ref<Work>::adopt(work.take());
   return kOk;
@@ -124,23 +232,28 @@ Status PlannedWork::meet(const Member& member, PlanSide& side, const Ref<Plan>& 
   };
   plan_ = Ref<Plan>::share(side_of(0)->plan);
   if (made) {
-    const auto size = static_cast<std::size_t>(group.size());
-    for (std::size_t r = 0; r < size; ++r) {
-      made->sides[r] = Ref<PlanSide>::share(side_of(static_cast<int>(r)));
-      for (std::size_t k = 0; k < made->num_parts; ++k)
-        made->offers[k * size + r] = &made->sides[r]->offers[k];
-    }
-    for (std::size_t k = 0; k < made->num_parts; ++k) {
-      const Call& call = side.calls[k].call();
-      made->parts[k].exchange.emplace(call, group.size(), &made->offers[k * size], member.cache_bytes);
-      for (int rank = 0; rank < group.size(); ++rank) {
-        ErrorRecord why;
-        if (!made->parts[k].exchange->refuses(group, rank, &why)) continue;
-        return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
-      }
-    }
+    for (int r = 0; r < group.size(); ++r)
+      made->sides[static_cast<std::size_t>(r)] = Ref<PlanSide>::share(side_of(r));
+    // Over several workers, what members bring is compared when it is there, in each round.
+    if (member.meeting == nullptr && !put_together(member, *made).ok()) return group.failure();
   }
   return group.finish(member.me);
+}
+
+Status PlannedWork::put_together(const Member& member, Plan& plan) noexcept {
+  Group& group = member.group;
+  const auto size = static_cast<std::size_t>(group.size());
+  for (std::size_t k = 0; k < plan.num_parts; ++k) {
+    for (std::size_t r = 0; r < size; ++r) plan.offers[k * size + r] = &plan.sides[r]->offers[k];
+    const Call& call = plan.sides[0]->calls[k].call();
+    plan.parts[k].exchange.emplace(call, group.size(), &plan.offers[k * size], member.cache_bytes);
+    for (int rank = 0; rank < group.size(); ++rank) {
+      ErrorRecord why;
+      if (!plan.parts[k].exchange->refuses(group, rank, &why)) continue;
+      return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
+    }
+  }
+  return kOk;
 }
 
 Status PlannedWork::begin_round() noexcept {
@@ -204,54 +317,38 @@ void PlannedWork::arrive(std::size_t k) noexcept {
     // release: publishes what this member wrote to those who look whether it has come.
     plan_->sides[static_cast<std::size_t>(rank())]->round.store(round_, std::memory_order_release);
   }
-  if (!part.pack.arrive(members)) return;
-  part.pack.open(round_, members, group_.lanes(), *part.exchange);
-  // Members that wait wake up and take part.
-  group_.progress().advance();
-  if (part.exchange->bytes() <= Pack::kAtOnceBytes) {
-    help(k);
-  } else if (plan_->helpers != nullptr) {
-    submit(static_cast<uint32_t>(k));
-  }
-}
-
-// Each task holds a reference to the plan, which might end before oneTBB starts the task. If oneTBB takes no
-// tasks, the members do the work.
-void PlannedWork::submit(uint32_t part) noexcept {
-  for (int i = 0; i < group_.lanes(); ++i) {
-    plan_->retain();
-    if (plan_->helpers->submit(run_task, plan_.get(), part, 1).ok()) continue;
-    plan_->release();
-    return;
-  }
-}
-
-void PlannedWork::run_task(void* plan, uint32_t part) noexcept {
-  auto* shared = static_cast<Plan*>(plan);
-  shared->parts[part].pack.help(part, [&] { shared->progress->advance(); });
-  shared->release();
-}
-
-void PlannedWork::help(std::size_t part) noexcept {
-  plan_->parts[part].pack.help(static_cast<uint32_t>(rank()), [&] { group_.progress().advance(); });
+  if (part.pack.arrive(members)) plan_->begin(k, round_, rank());
 }
 
 bool PlannedWork::advance() noexcept {
+  if (PlanCrossing* const part = crossing()) part->advance();
   for (std::size_t k = 0; k < plan_->num_parts; ++k) {
-    if (!plan_->parts[k].pack.complete(round_)) help(k);
+    if (!plan_->parts[k].pack.complete(round_)) plan_->help(k, rank());
   }
   return complete();
 }
 
-bool PlannedWork::complete() const noexcept {
-  return std::all_of(plan_->parts, plan_->parts + plan_->num_parts,
-                     [&](const Plan::Part& part) { return part.pack.complete(round_); });
-}
-
 void PlannedWork::give_up() noexcept {
+  if (PlanCrossing* const part = crossing()) part->let_go();
   for (std::size_t k = 0; k < plan_->num_parts; ++k) {
     plan_->parts[k].pack.close(round_, static_cast<uint32_t>(group_.size()));
   }
+}
+
+PlanCrossing* PlannedWork::crossing() const noexcept {
+  for (std::size_t k = 0; k < plan_->num_parts; ++k) {
+    std::optional<PlanCrossing>& part = plan_->parts[k].crossing;
+    if (part && part->under_way()) return &*part;
+  }
+  return nullptr;
+}
+
+bool PlannedWork::crosses() const noexcept { return crossing() != nullptr; }
+
+void PlannedWork::end_late(Trouble trouble, int64_t waited_ns) noexcept {
+  // Who has not come of this worker is nearer than who of others.
+  PlanCrossing* const part = missing() >= 0 ? nullptr : crossing();
+  part != nullptr ? part->fail(trouble, waited_ns) : Work::end_late(trouble, waited_ns);
 }
 
 bool PlannedWork::has_come(int rank) const noexcept {

@@ -8,6 +8,9 @@
 //
 // A run that fails may stop members at different rounds, so that plans made before it cannot be used any
 // more.
+//
+// Where the group has members of other workers, each pack has a stream of its own to those (crossings.hpp), so that
+// workers may begin packs, and plans, in different orders.
 #pragma once
 
 #include <atomic>
@@ -17,12 +20,15 @@
 #include <optional>
 #include <vector>
 
+#include "core/async/channel.hpp"
+#include "core/async/crossings.hpp"
 #include "core/async/kept_call.hpp"
 #include "core/async/pack.hpp"
 #include "core/async/work.hpp"
 #include "core/base/arena.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/collective/exchange.hpp"
+#include "core/collective/worker_crossing.hpp"
 
 namespace dist {
 
@@ -40,32 +46,73 @@ struct PlanSide final : Counted {
   alignas(kApart) std::atomic<uint32_t> round{0};  // the latest round for which all tensors are ready
 };
 
+// A part's tensors on their way to other workers.
+class PlanCrossing final : public Crossings::Item {
+ public:
+  PlanCrossing(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group, Plan& plan,
+               std::size_t part, const WorkerCrossing::Options& options)
+      : Item(group), home_(home), plan_(plan), part_(part), crossing_(memory, meeting, group, options) {}
+  ~PlanCrossing() { home_.end(*this); }
+
+  void begin(uint32_t round) noexcept;
+  // Whether it has not come to an end.
+  bool under_way() const noexcept { return under_way_.load(std::memory_order_acquire); }
+  void advance() noexcept { home_.advance(); }
+  void let_go() noexcept { home_.stop(group()); }
+  void fail(Trouble trouble, int64_t waited_ns) noexcept;
+
+  bool go_on() noexcept override;
+  void stop() noexcept override;
+
+ private:
+  void end() noexcept { under_way_.store(false, std::memory_order_release); }
+
+  Crossings& home_;
+  Plan& plan_;
+  const std::size_t part_;
+  WorkerCrossing crossing_;
+  uint32_t round_ = 0;
+  std::atomic<bool> under_way_{false};
+};
+
 // What all members share.
 struct Plan final : Counted {
   struct Part {
     Pack pack;
     std::optional<Exchange> exchange;
-    std::size_t end = 0;  // one past its last tensor
+    std::size_t end = 0;                   // one past its last tensor
+    std::optional<PlanCrossing> crossing;  // on its way to other workers, where there are any
   };
 
+  // `num_parts` parts follow.
   Plan(Memory& memory, std::size_t num_parts, Group& group, Arena* helpers);
   ~Plan() override;
 
+  // All members of this worker have come to a round of a part, and then what all members bring is here.
+  void begin(std::size_t part, uint32_t round, int rank) noexcept;
+  void open(std::size_t part, uint32_t round, int rank, const Exchange& exchange) noexcept;
+  void help(std::size_t part, int rank) noexcept;
+  bool complete(uint32_t round) const noexcept;
+
+  Group& group;
   Arena* const helpers;
-  Word* const progress;                   // the group's
   std::pmr::vector<Ref<PlanSide>> sides;  // by rank
   std::pmr::vector<const Offer*> offers;  // by part, then by rank
   Part* parts = nullptr;
   const std::size_t num_parts;
   Signature signature;
   int64_t sequence = 0;  // of the round that made it
+
+ private:
+  static void run_task(void* plan, uint32_t part) noexcept;
+  void submit(std::size_t part) noexcept;
 };
 
 class PlannedWork final : public Work {
  public:
-  // Collective. `helpers` as in Channel.
-  static Status create(Memory& memory, const Member& member, Call& call, WorkList& list, Arena* helpers,
-                       int64_t bytes_per_pack, Ref<Work>* out);
+  // Collective.
+  static Status create(Memory& memory, const Member& member, Call& call, WorkList& list,
+                       const ChannelHome& home, int64_t bytes_per_pack, Ref<Work>* out);
 
   PlannedWork(Memory& memory, const Member& member, WorkList& list, std::size_t num_tensors,
               std::size_t num_parts);
@@ -80,17 +127,20 @@ class PlannedWork final : public Work {
     return plan_->signature;
   }
 
+  bool crosses() const noexcept override;
+  void end_late(Trouble trouble, int64_t waited_ns) noexcept override;
+
  private:
-  static void run_task(void* plan, uint32_t part) noexcept;
   bool advance() noexcept override;
   void give_up() noexcept override;
-  bool complete() const noexcept override;
+  bool complete() const noexcept override { return plan_->complete(round_); }
 
   Status meet(const Member& member, PlanSide& side, const Ref<Plan>& made) noexcept;
+  static Status put_together(const Member& member, Plan& plan) noexcept;
   Status begin_round() noexcept;
   void arrive(std::size_t part) noexcept;
-  void submit(uint32_t part) noexcept;
-  void help(std::size_t part) noexcept;
+  // The first part on its way to other workers; NULL: there is none.
+  PlanCrossing* crossing() const noexcept;
   std::size_t first_of(std::size_t part) const noexcept { return part == 0 ? 0 : plan_->parts[part - 1].end; }
   std::size_t part_of(std::size_t tensor) const noexcept;
 

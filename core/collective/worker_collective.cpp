@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/collective/worker_collective.hpp"
 
+#include <algorithm>
+
+#include "core/base/wire.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/collective/partition.hpp"
 #include "core/collective/worker_payload.hpp"
@@ -73,12 +76,31 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   return group.finish(member.me);
 }
 
+// All members of all workers come with `signature`, which is the group's draft. False: nobody goes on; the status is
+// that of an arrival that was not one, or the group's finish() has it.
+template <class Published>
+bool meet(const Member& member, WorkerMeeting& meeting, const Signature& signature, int64_t start_ns,
+          Published&& published, Status* out) noexcept {
+  Group& group = member.group;
+  const Status arrived = group.arrive(member.me, member.timeout_ns, published);
+  // Where a member does not go in, the group is poisoned; those inside wait for the carrier, nevertheless.
+  const bool inside = arrived.ok() && group.enter(member.me);
+  if (inside && member.me == 0) (void)meeting.meet_and_move(signature, member.timeout_ns, start_ns);
+  const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);
+  if (!goes_on) *out = arrived.ok() ? group.finish(member.me) : arrived;
+  return arrived.ok() && goes_on;
+}
+
+// The carrier's deadline is that of the collective, from here on.
+int64_t start_of(const Member& member, WorkerMeeting& meeting) noexcept {
+  return member.me == 0 ? meeting.host().now_ns() : 0;
+}
+
 Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) noexcept {
   Group& group = member.group;
   const int size = meeting.num_members();
   const int me = meeting.first() + member.me;
-  // The carrier's deadline is that of the collective, from here on.
-  const int64_t start_ns = member.me == 0 ? meeting.host().now_ns() : 0;
+  const int64_t start_ns = start_of(member, meeting);
   DIST_TRY(group.open());
   Signature& signature = group.draft(member.me);
   DIST_TRY(call.check(me, size, signature));
@@ -91,14 +113,9 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   payload.complete = worker_route_of(worker_question(call, meeting.num_workers(), size, me,
                                                      meeting.own_staging_bytes())) == WorkerRoute::kTogether;
   DIST_TRY(pack_payload(call, own, size, payload));
-  const Status arrived =
-      group.arrive(member.me, member.timeout_ns, [&] { record_arrival(member, signature, call.bytes, 0); });
-  // Where a member does not go in, the group is poisoned; those inside wait for the carrier, nevertheless.
-  const bool inside = arrived.ok() && group.enter(member.me);
-  if (inside && member.me == 0) (void)meeting.meet_and_move(signature, member.timeout_ns, start_ns);
-  const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);
-  DIST_TRY(arrived);
-  if (!goes_on) return group.finish(member.me);
+  Status status;
+  const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
+  if (!meet(member, meeting, signature, start_ns, published, &status)) return status;
   if (member.recorder != nullptr) member.recorder->arrived();
   return exchange(member, meeting, call);
 }
@@ -107,6 +124,25 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
 
 Status worker_collective(const Member& member, WorkerMeeting& meeting, Call& call) noexcept {
   return recorded(member, call.collective, [&] { return check_and_meet(member, meeting, call); });
+}
+
+Status agree_on_most(const Member& member, WorkerMeeting& meeting, const Signature& signature,
+                     uint64_t* value) noexcept {
+  const int64_t start_ns = start_of(member, meeting);
+  WorkerRound& round = meeting.round();
+  Payload& payload = round.outgoing(member.me);
+  payload.complete = true;
+  DIST_TRY(payload.resize(sizeof *value));
+  WireWriter(payload.data()).put(*value);
+  Status status;
+  if (!meet(
+          member, meeting, signature, start_ns, [] {}, &status))
+    return status;
+  for (int p = 0; p < round.members().num_members(); ++p) {
+    const Payload& other = round.incoming(p);
+    *value = std::max(*value, WireReader(other.data(), other.bytes()).take<uint64_t>());
+  }
+  return member.group.finish(member.me);
 }
 
 }  // namespace dist

@@ -14,4 +14,9 @@ namespace dist {
 // among the members of all workers, worker by worker.
 Status worker_collective(const Member& member, WorkerMeeting& meeting, Call& call) noexcept;
 
+// What all members come for is `signature`, the group's draft, and nothing else: the carrier of each worker gets the
+// most that any member says.
+Status agree_on_most(const Member& member, WorkerMeeting& meeting, const Signature& signature,
+                     uint64_t* value) noexcept;
+
 }  // namespace dist

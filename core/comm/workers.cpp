@@ -183,6 +183,16 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
   return kOk;
 }
 
+Status WorkerMeeting::take_streams(uint64_t first, std::size_t count) noexcept {
+  constexpr uint64_t kMost = UINT32_MAX / WorkerRound::kKinds;
+  if (first > kMost || count > kMost - first) {
+    return dist::fail(DIST_RESOURCE_EXHAUSTED, "this strategy has planned %llu packs, which is as many as it can",
+                static_cast<unsigned long long>(first));
+  }
+  next_stream_ = static_cast<uint32_t>(first + count);
+  return kOk;
+}
+
 Status WorkerMeeting::reserve(std::size_t bytes) noexcept {
   const Status made = round_->reserve(bytes);
   return made.ok() ? kOk : fail_all({WorkerRound::Fault::kNoMemory, me_});

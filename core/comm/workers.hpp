@@ -65,6 +65,10 @@ class WorkerMeeting final : public TransportListener {
  public:
   static constexpr int64_t kReportGraceNs = 1'000'000'000;
   static constexpr std::size_t kDefaultStagingBytes = std::size_t{64} << 20;
+  // Streams: the blocking collectives' is WorkerRound::kBlocking, then comes the asynchronous ones', and then one for
+  // each part of each plan.
+  static constexpr uint32_t kAsynchronous = WorkerRound::kBlocking + 1;
+  static constexpr uint32_t kFirstPlanned = kAsynchronous + 1;
 
   struct Options {
     std::span<const int> members;  // of each worker; the group has those of this one
@@ -143,6 +147,10 @@ class WorkerMeeting final : public TransportListener {
             .number = number,
             .part = 0};
   }
+  // Streams that no round has had on this worker, from which on the workers may agree on some; the carrier asks, and
+  // takes them.
+  uint32_t next_stream() const noexcept { return next_stream_; }
+  Status take_streams(uint64_t first, std::size_t count) noexcept;
   // Looks whether the round can go on. Where it cannot, the group is poisoned, now or at one of the next calls: all
   // workers are to get one report. One thread at a time calls this and fail() for a round.
   bool goes_on(WorkerRound& round) noexcept;
@@ -231,6 +239,7 @@ class WorkerMeeting final : public TransportListener {
   const int me_;
   std::pmr::vector<int> firsts_;
   uint32_t run_ = 0;
+  uint32_t next_stream_ = kFirstPlanned;
   uint64_t number_ = 0;  // the blocking collective under way, from 1
   // relaxed: a run that is past its deadline is left while its carrier may still be inside.
   std::atomic<uint64_t> completed_{0};  // those whose messages have all been sent

@@ -16,7 +16,7 @@ Status plan(Replica& replica, const Member& member, Call& call, const Later& lat
   const int64_t bytes_per_pack =
       later.bytes_per_pack != 0 ? later.bytes_per_pack : replica.pool().bytes_per_pack();
   DIST_TRY(PlannedWork::create(replica.pool().memory(), member, call, replica.works(),
-                               channel_of(replica, later.group).helpers(), bytes_per_pack, out));
+                               channel_of(replica, later.group).home(), bytes_per_pack, out));
   (*out)->end_by(later.cancel);
   return kOk;
 }
@@ -24,16 +24,13 @@ Status plan(Replica& replica, const Member& member, Call& call, const Later& lat
 }  // namespace
 
 Status begin(Replica& replica, const Member& member, Call& call, const Later& later, Ref<Work>* out) {
-  if (later.planned) {
-    DIST_TRY(member.check_alone("a planned collective"));
-    return plan(replica, member, call, later, out);
-  }
+  if (later.planned) return plan(replica, member, call, later, out);
   return channel_of(replica, later.group).get().issue(member, call, replica.works(), later.cancel, out);
 }
 
 // Without oneTBB's threads, work goes on when its members come by.
 void advance_works(Replica& replica) noexcept {
-  if (replica.pool().channel().helpers() == nullptr) replica.works().advance();
+  if (replica.pool().channel().home().helpers == nullptr) replica.works().advance();
 }
 
 }  // namespace dist

@@ -147,6 +147,40 @@ static dist_status play_batch_later(dist_replica *replica, void *user_data) {
   return dist_barrier(replica, NULL);
 }
 
+/* All of them planned, and then all under way at once, twice. */
+static dist_status play_batch_planned(dist_replica *replica, void *user_data) {
+  const batch *all = user_data;
+  const int32_t me = dist_replica_id(replica);
+  dist_work *works[CASES] = {0};
+  for (size_t k = 0; k < all->n; ++k) {
+    exchange *e = &all->cases[k].e;
+    call c;
+    prepare_call(e, me, &c);
+    c.options.out_work = &works[k];
+    c.options.planned = 1;
+    e->statuses[me] = make_call(replica, &c);
+    read_report(&e->reports[me]);
+  }
+  for (int round = 0; round < 2; ++round) {
+    /* Replicas begin in different orders. */
+    for (size_t i = 0; i < all->n; ++i) {
+      const size_t k = (i + (size_t)me * 7) % all->n;
+      exchange *e = &all->cases[k].e;
+      if (e->statuses[me] == DIST_OK) e->statuses[me] = dist_work_start(works[k]);
+    }
+    for (size_t k = 0; k < all->n; ++k) {
+      exchange *e = &all->cases[k].e;
+      if (e->statuses[me] == DIST_OK)
+        e->statuses[me] = dist_work_wait(works[k], 0);
+      else if (works[k] == NULL)
+        continue;
+      read_report(&e->reports[me]);
+    }
+  }
+  for (size_t k = 0; k < all->n; ++k) dist_work_destroy(works[k]);
+  return dist_barrier(replica, NULL);
+}
+
 static void clear_outputs(const batch *all) {
   for (size_t k = 0; k < all->n; ++k) {
     for (int r = 0; r < ALL; ++r) {
@@ -228,7 +262,7 @@ static void hold_layouts(batch *all, tally *counted) {
   play_expected(all, &counted->refused);
   counted->cases += all->n;
   for (size_t l = 0; l < COUNT_OF(layouts); ++l) {
-    const dist_replica_fn plays[] = {play_batch, play_batch_later};
+    const dist_replica_fn plays[] = {play_batch, play_batch_later, play_batch_planned};
     for (size_t p = 0; p < COUNT_OF(plays); ++p) {
       clear_outputs(all);
       run_on_workers(&divided[l], plays[p], all);
