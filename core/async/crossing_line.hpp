@@ -37,7 +37,7 @@ class CrossingLine final : public Crossings::Item {
   // Throws std::bad_alloc.
   CrossingLine(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group, Landing& landing,
                std::size_t cache_bytes);
-  ~CrossingLine() { home_.end(*this); }
+  ~CrossingLine() override { home_.end(*this); }
 
   WorkerMeeting& meeting() const noexcept { return meeting_; }
   // No collective is under way. `first`: the number before the first one of this run.

@@ -29,7 +29,7 @@ class Crossings final : public BackgroundWork {
     virtual void stop() noexcept = 0;
 
    protected:
-    ~Item() = default;
+    virtual ~Item() = default;
 
    private:
     friend class Crossings;

@@ -52,7 +52,7 @@ class PlanCrossing final : public Crossings::Item {
   PlanCrossing(Memory& memory, Crossings& home, WorkerMeeting& meeting, Group& group, Plan& plan,
                std::size_t part, const WorkerCrossing::Options& options)
       : Item(group), home_(home), plan_(plan), part_(part), crossing_(memory, meeting, group, options) {}
-  ~PlanCrossing() { home_.end(*this); }
+  ~PlanCrossing() override { home_.end(*this); }
 
   void begin(uint32_t round) noexcept;
   // Whether it has not come to an end.

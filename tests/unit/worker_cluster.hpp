@@ -15,6 +15,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/async/async_memory.hpp"
+#include "core/async/channel.hpp"
+#include "core/async/crossings.hpp"
 #include "core/collective/worker_collective.hpp"
 #include "core/engine/in_process.hpp"
 #include "tests/unit/counting_memory.hpp"
@@ -46,6 +49,7 @@ class Cluster {
     int misled = 0;
     uint64_t seed = kSeed;
     Host host = {};
+    Arena* helpers = nullptr;
   };
 
   // `members` of each worker.
@@ -69,11 +73,16 @@ class Cluster {
       }
       worker.group = std::make_unique<Group>(*memory_, members[w], policy, options.host, 0,
                                              Membership{.naming = {.first = first}});
+      worker.crossings = std::make_unique<Crossings>(options.helpers);
       worker.meeting = std::make_unique<WorkerMeeting>(
           *memory_, *worker.transport, *worker.group, options.host,
           WorkerMeeting::Options{
               static_cast<int>(w) == options.misled && !options.told.empty() ? options.told : members, 0,
-              options.most_bytes});
+              options.most_bytes, worker.crossings.get()});
+      worker.channel = std::make_unique<LazyChannel>(
+          *memory_, *worker.group,
+          ChannelHome{options.helpers, &async_memory_, 1 << 20, worker.crossings.get()},
+          worker.meeting.get());
       worker.first = number(first);
       first = GlobalReplica{number(first) + members[w]};
     }
@@ -85,6 +94,8 @@ class Cluster {
   int64_t messages() const { return fate_.messages.load(); }
   WorkerMeeting& meeting(int worker) { return *workers_[static_cast<std::size_t>(worker)]->meeting; }
   Group& group(int worker) { return *workers_[static_cast<std::size_t>(worker)]->group; }
+  LazyChannel& channel(int worker) { return *workers_[static_cast<std::size_t>(worker)]->channel; }
+  Memory& memory() { return *memory_; }
   Transport& transport(int worker) { return *workers_[static_cast<std::size_t>(worker)]->transport; }
 
   using Function = std::function<Status(const Member& member, WorkerMeeting& meeting, int rank)>;
@@ -94,6 +105,7 @@ class Cluster {
     std::vector<Outcome> outcomes(static_cast<std::size_t>(size()));
     std::vector<std::thread> threads;
     for (auto& each : workers_) {
+      each->channel->begin_run();
       each->group->begin_run({});
       each->meeting->begin_run();
       each->inside = each->group->size();
@@ -129,7 +141,9 @@ class Cluster {
     Transport* transport = nullptr;
     std::unique_ptr<UnsteadyTransport> unsteady;
     std::unique_ptr<Group> group;
+    std::unique_ptr<Crossings> crossings;
     std::unique_ptr<WorkerMeeting> meeting;
+    std::unique_ptr<LazyChannel> channel;
     int first = 0;
     std::atomic<int> inside{0};
     std::mutex mutex;
@@ -137,6 +151,7 @@ class Cluster {
   };
 
   CountingMemory memory_;
+  AsyncMemory async_memory_{std::size_t{64} << 20};
   Ref<InProcessNetwork> network_;
   UnsteadyTransport::Fate fate_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous and planned collectives between workers whose messages come late and in another order, and one of whom is
+// lost at any message.
+#include <cinttypes>
+#include <cstring>
+#include <thread>
+
+#include "core/async/plan.hpp"
+#include "tests/unit/worker_cluster.hpp"
+
+namespace dist {
+namespace {
+
+constexpr int kWorks = 6;
+constexpr int kRounds = 2;
+constexpr std::size_t kMost = 5000;
+
+float element(int rank, int k, std::size_t i) noexcept {
+  return 1.0F / static_cast<float>(rank + 3 * k + static_cast<int>(i % 17) + 1);
+}
+std::size_t elements(int k) noexcept { return k % 3 == 0 ? 1 : k % 3 == 1 ? 100 : kMost; }
+
+// One member's calls, all on one number of elements each.
+struct Calls {
+  std::vector<float> data[kWorks];
+  int64_t shape[kWorks];
+  dist_tensor tensors[kWorks];
+
+  explicit Calls(int rank) {
+    for (int k = 0; k < kWorks; ++k) {
+      shape[k] = static_cast<int64_t>(elements(k));
+      data[k].resize(elements(k));
+      tensors[k] = {data[k].data(), DIST_F32, 1, &shape[k], nullptr};
+    }
+    fill(rank);
+  }
+  void fill(int rank) {
+    for (int k = 0; k < kWorks; ++k) {
+      for (std::size_t i = 0; i < elements(k); ++i) data[k][i] = element(rank, k, i);
+    }
+  }
+  // Of n tensors from the k-th on.
+  Call call(int k, int n) const noexcept {
+    Call call;
+    call.collective = Collective::kAllReduce;
+    call.op = DIST_REDUCE_SUM;
+    call.in = call.out = &tensors[k];
+    call.n = static_cast<std::size_t>(n);
+    return call;
+  }
+  bool right(int k, int members) const noexcept {
+    for (std::size_t i = 0; i < elements(k); ++i) {
+      float sum = element(0, k, i);
+      for (int r = 1; r < members; ++r) sum += element(r, k, i);
+      if (data[k][i] != sum) return false;
+    }
+    return true;
+  }
+};
+
+Status wrong() noexcept { return dist::fail(DIST_DATA_LOSS, "another sum"); }
+
+// All of them under way at once, and then waited for from the last on.
+Status asynchronous(Cluster& cluster, const Member& member, WorkerMeeting& meeting, int rank,
+                    WorkList& works) {
+  Calls calls(rank);
+  Ref<Work> out[kWorks];
+  Status status;
+  for (int k = 0; k < kWorks && status.ok(); ++k) {
+    Call call = calls.call(k, 1);
+    status = cluster.channel(meeting.me()).get().issue(member, call, works, nullptr, &out[k]);
+  }
+  for (int k = kWorks - 1; k >= 0 && status.ok(); --k) {
+    status = wait(*out[k], 0);
+    if (status.ok() && !calls.right(k, meeting.num_members())) status = wrong();
+  }
+  // Before the tensors go.
+  const ErrorRecord why = status.ok() ? ErrorRecord{} : last_error();
+  (void)works.drain(status, why);
+  return status.ok() ? status : dist::fail(why);
+}
+
+// Packs become ready in an order of each member's own.
+Status planned(Cluster& cluster, const Member& member, WorkerMeeting& meeting, int rank, WorkList& works) {
+  Calls calls(rank);
+  Ref<Work> plan;
+  Call call = calls.call(0, kWorks);
+  const Member here{member.group, member.me, nullptr, 0, member.cache_bytes, nullptr, nullptr, &meeting};
+  Status status = PlannedWork::create(cluster.memory(), here, call, works,
+                                      cluster.channel(meeting.me()).home(), 256, &plan);
+  for (int round = 0; round < kRounds && status.ok(); ++round) {
+    calls.fill(rank);
+    for (int k = 0; k < kWorks && status.ok(); ++k)
+      status = plan->ready(static_cast<std::size_t>((k + rank + round) % kWorks));
+    if (status.ok()) status = wait(*plan, 0);
+    for (int k = 0; k < kWorks && status.ok(); ++k) {
+      if (!calls.right(k, meeting.num_members())) status = wrong();
+    }
+  }
+  const ErrorRecord why = status.ok() ? ErrorRecord{} : last_error();
+  (void)works.drain(status, why);
+  return status.ok() ? status : dist::fail(why);
+}
+
+Status both(Cluster& cluster, const Member& member, WorkerMeeting& meeting, int rank) {
+  WorkList works;
+  DIST_TRY(asynchronous(cluster, member, meeting, rank, works));
+  return planned(cluster, member, meeting, rank, works);
+}
+
+void hold(const std::vector<int>& members, const Cluster::Options& options) {
+  Cluster cluster(members, options);
+  for (int again = 0; again < 3; ++again) {
+    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+      return both(cluster, member, meeting, rank);
+    });
+    for (const Outcome& each : outcomes) {
+      if (!each.status.ok()) std::printf("# %s\n", each.error.message);
+      assert_true(each.status.ok());
+    }
+    works_again(cluster);
+  }
+}
+
+void sums_are_right_whatever_messages_do(void**) {
+  CountingMemory memory;
+  Arena arena(*memory, 2);
+  for (Arena* const helpers : {static_cast<Arena*>(nullptr), &arena}) {
+    for (const bool unsteady : {false, true}) {
+      for (const std::size_t most_bytes : {std::size_t{1}, std::size_t{1} << 20}) {
+        hold({2, 2}, {.unsteady = unsteady, .most_bytes = most_bytes, .helpers = helpers});
+        hold({1, 3, 2}, {.unsteady = unsteady, .most_bytes = most_bytes, .helpers = helpers});
+      }
+    }
+  }
+}
+
+void a_worker_may_be_lost_at_any_message(void**) {
+  CountingMemory memory;
+  Arena arena(*memory, 2);
+  int failed_runs = 0;
+  int64_t lose_at = 0;
+  // Every third of the later ones.
+  for (bool lost = true; lost; lose_at += lose_at < 60 ? 1 : 3) {
+    for (const int victim : {0, 1}) {
+      Cluster cluster({2, 1, 1}, {.unsteady = true,
+                                  .lose_at = lose_at,
+                                  .victim = victim,
+                                  .most_bytes = std::size_t{1} << 14,
+                                  .seed = kSeed + static_cast<uint64_t>(lose_at),
+                                  .helpers = lose_at % 2 == 0 ? &arena : nullptr});
+      const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+        return both(cluster, member, meeting, rank);
+      });
+      lost = cluster.transport(victim == 0 ? 1 : 0).lost(victim);
+      for (const Outcome& each : outcomes) {
+        if (each.status.ok()) continue;
+        ++failed_runs;
+        assert_int_not_equal(each.status.code(), DIST_DATA_LOSS);
+        assert_true(each.error.message[0] != '\0');
+        assert_true(lost);
+      }
+    }
+  }
+  assert_true(lose_at > 100);
+  assert_true(failed_runs > 100);
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  std::printf("# seed %" PRIu64 "\n", kSeed);
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(sums_are_right_whatever_messages_do),
+      cmocka_unit_test(a_worker_may_be_lost_at_any_message),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
