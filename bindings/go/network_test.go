@@ -191,6 +191,77 @@ func TestWorkersOfOneProcessTrain(t *testing.T) {
 	}
 }
 
+// readRows trains on some rows: the rows of each replica, a list a step, and what came of the training.
+func readRows(s *dist.Strategy, asOneProcess bool) (rows map[int][][]float32, trained []float32, err error) {
+	w, err := s.NewVariable(dist.Of([]float32{0}), &dist.VariableOptions{Aggregation: dist.AggregationMean})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	d, err := s.NewDataset([]dist.Array{dist.Of([]float32{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1})},
+		&dist.DatasetOptions{GlobalBatchSize: 5, Shuffle: true, Seed: 3, AsOneProcess: asOneProcess})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.Close()
+	rows = map[int][][]float32{}
+	var mu sync.Mutex
+	step := func(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
+		tensor, err := dist.Read[float32](args.Item(0))
+		if err != nil {
+			return nil, err
+		}
+		sum := float32(0)
+		for _, x := range tensor.Data {
+			sum += x * float32(r.ID()+1)
+		}
+		mu.Lock()
+		rows[r.ID()] = append(rows[r.ID()], append([]float32{}, tensor.Data...))
+		mu.Unlock()
+		return nil, r.Assign(w, dist.AssignAdd, dist.Of([]float32{sum}))
+	}
+	for batch, err := range d.Batches() {
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := s.RunValues(background, step, batch, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	trained, err = read(s.VariableRead(w))
+	return rows, trained, err
+}
+
+func TestWorkersReadTheRowsOfOneProcess(t *testing.T) {
+	wanted, trained, err := readRows(newStrategy(t, dist.Options{Replicas: 3}), false)
+	if err != nil || len(wanted[2]) != 3 {
+		t.Fatal(wanted, err)
+	}
+	for _, asOneProcess := range []bool{true, false} {
+		for w, err := range onWorkers(newWorkers(t, dist.CallerThread, 2, 1), func(w int, s *dist.Strategy) error {
+			rows, own, err := readRows(s, asOneProcess)
+			if err != nil {
+				return err
+			}
+			same := reflect.DeepEqual(own, trained)
+			for id, lists := range rows {
+				same = same && reflect.DeepEqual(lists, wanted[id])
+			}
+			if len(rows) != 2-w || same != asOneProcess {
+				return fmt.Errorf("%v and %v, of one process %v and %v", rows, own, wanted, trained)
+			}
+			return nil
+		}) {
+			if err != nil {
+				t.Errorf("as one process %v, worker %d: %v", asOneProcess, w, err)
+			}
+		}
+	}
+	_, err = newWorkers(t, dist.CallerThread, 1, 1)[0].NewDataset([]dist.Array{dist.Of([]float32{1, 2})},
+		&dist.DatasetOptions{GlobalBatchSize: 2, AsOneProcess: true, ShardPolicy: dist.ShardOff})
+	fails(t, err, dist.ErrInvalidArgument, "AsOneProcess is 1")
+}
+
 func TestWorkersFailTogether(t *testing.T) {
 	boom := errors.New("boom")
 	workers := newWorkers(t, dist.CallerThread, 1, 2)

@@ -10,7 +10,10 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -24,6 +27,7 @@ final class NetworkTest {
     static void addTo(Tap tap) {
         tap.add("a worker knows its place", NetworkTest::place);
         tap.add("workers of one process train", NetworkTest::train);
+        tap.add("workers read the rows of one process", NetworkTest::asOneProcess);
         tap.add("workers fail together", NetworkTest::fail);
         tap.add("a worker that does not come", NetworkTest::absent);
         tap.add("networks that do not fit", NetworkTest::misuse);
@@ -163,6 +167,57 @@ final class NetworkTest {
             workers.forEach(Strategy::close);
         }
         executor.shutdown();
+    }
+
+    private record Trained(Map<Integer, List<String>> rows, String variable) {}
+
+    /** Trains on some rows: those of each replica, a text a step, and what came of it. */
+    private static Trained readRows(Strategy strategy, boolean asOneProcess) throws Exception {
+        Map<Integer, List<String>> rows = new ConcurrentHashMap<>();
+        Tensor all = tensor(.1f, .2f, .3f, .4f, .5f, .6f, .7f, .8f, .9f, 1, 1.1f);
+        DatasetOptions options = DatasetOptions.DEFAULT.globalBatchSize(5).shuffle(3).asOneProcess(asOneProcess);
+        try (Variable variable = Variable.create(
+                     strategy, tensor(0), VariableOptions.DEFAULT.aggregation(Aggregation.MEAN));
+                Dataset dataset = Dataset.fromTensors(strategy, List.of(all), options)) {
+            for (Value batch : dataset) {
+                try (batch) {
+                    strategy.runValues((replica, args, kwargs) -> {
+                        float[] own = Tensors.toFloats(args.item(0).tensor());
+                        rows.computeIfAbsent(replica.id(), id -> new ArrayList<>()).add(Arrays.toString(own));
+                        float sum = 0;
+                        for (float x : own) {
+                            sum += x * (replica.id() + 1);
+                        }
+                        replica.assign(variable, Assign.ADD, tensor(sum));
+                        return null;
+                    }, batch);
+                }
+            }
+            return new Trained(rows, floats(variable.read(strategy)));
+        }
+    }
+
+    private static void asOneProcess() throws Exception {
+        Trained wanted;
+        try (Strategy one = new Strategy(3)) {
+            wanted = readRows(one, false);
+        }
+        equal(3, wanted.rows().get(2).size());
+        for (boolean asOne : new boolean[] {true, false}) {
+            List<Strategy> workers = workers(StrategyOptions.DEFAULT, 2, 1);
+            List<FutureTask<Trained>> tasks = start(workers, (w, strategy) -> readRows(strategy, asOne));
+            Map<Integer, List<String>> rows = new HashMap<>();
+            for (FutureTask<Trained> task : tasks) {
+                rows.putAll(task.get().rows());
+                equal(asOne, task.get().variable().equals(wanted.variable()));
+            }
+            equal(asOne, rows.equals(wanted.rows()));
+            equal(3, rows.size());
+            DatasetOptions wrong = DatasetOptions.DEFAULT.asOneProcess(true).shardPolicy(ShardPolicy.OFF);
+            refused(Status.INVALID_ARGUMENT, "asOneProcess is 1",
+                    () -> Dataset.fromTensors(workers.get(0), List.of(tensor(1, 2)), wrong.globalBatchSize(2)));
+            workers.forEach(Strategy::close);
+        }
     }
 
     private static void fail() throws Exception {
