@@ -30,7 +30,7 @@ abstract class RunCall extends Target {
 
     /** Calls a function of the user's as a replica. */
     final <T> T asReplica(long handle, Body<T> body) throws Exception {
-        Interrupts watch = Thread.currentThread() == caller ? null : Interrupts.watch(this);
+        Interrupts watch = Thread.currentThread() == caller ? null : Interrupts.watch(this::interrupted);
         try {
             Replica replica = new Replica(strategy, handle, this);
             Replica outer = replica.begin();
@@ -159,10 +159,10 @@ abstract class RunCall extends Target {
 
     /** The run itself. */
     final <X extends Exception> void run(Cancel given, Cancellable call) throws X {
-        if (caller.isInterrupted()) {
+        if (caller.isInterrupted() && !strategy.hasPeers()) { // other workers have to hear of it
             throw interruption();
         }
-        Interrupts watch = Interrupts.watch(this);
+        Interrupts watch = Interrupts.watch(this::interrupted);
         try {
             this.<X>cancellable(given, call);
         } catch (DistException e) {

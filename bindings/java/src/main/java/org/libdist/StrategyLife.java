@@ -17,11 +17,15 @@ import org.libdist.internal.DistModule;
  * last of them.
  */
 final class StrategyLife extends Native {
+    private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
     private final Queue<Native> uncollected = new ConcurrentLinkedQueue<>();
     private final Set<Native> dependents = Collections.newSetFromMap(new IdentityHashMap<>());
     private final LongConsumer forget; // what Java knows of the strategy besides
     private int runs; // of its users those that a shutdown ends
-    private volatile boolean shutDown; // libdist has taken the handle
+    private volatile boolean shuttingDown; // libdist is taking the handle
+    private volatile boolean shutDown; // libdist has taken it
 
     /** @param forget is part of {@code destroy} too */
     StrategyLife(long handle, LongConsumer destroy, LongConsumer forget) {
@@ -31,7 +35,7 @@ final class StrategyLife extends Native {
 
     @Override
     boolean isIdle() {
-        return super.isIdle() && !shutDown && dependents.isEmpty();
+        return super.isIdle() && !shuttingDown && !shutDown && dependents.isEmpty();
     }
 
     synchronized void running(int more) {
@@ -51,7 +55,7 @@ final class StrategyLife extends Native {
 
             @Override
             boolean isTaken() {
-                return shutDown && what.equals("group");
+                return (shuttingDown || shutDown) && what.equals("group");
             }
 
             @Override
@@ -92,14 +96,20 @@ final class StrategyLife extends Native {
         closeUnused("a run is under way: close the strategy after run() has returned");
     }
 
-    /** What the user's close(Duration) does. */
-    void shutDown(long timeoutNanos) {
+    /**
+     * What the user's close(Duration) does.
+     *
+     * @param hasPeers calls may wait for other workers
+     */
+    void shutDown(long timeoutNanos, boolean hasPeers) {
         long begun = System.nanoTime();
         synchronized (this) {
             if (!refuse(true)) {
                 return;
             }
-            if (!awaitOthers(timeoutNanos)) { // they may use the handle for as long as they like
+            shuttingDown = true; // who ends from now on leaves the handle alone
+            if (!awaitOthers(timeoutNanos, hasPeers)) { // they may use the handle for as long as they like
+                shuttingDown = false;
                 endWhenUnused();
                 throw new DistException(Status.DEADLINE_EXCEEDED,
                         "the strategy is closed, but " + (users() - runs)
@@ -112,6 +122,7 @@ final class StrategyLife extends Native {
         } catch (DistException e) {
             if (e.status() != Status.DEADLINE_EXCEEDED) {
                 synchronized (this) {
+                    shuttingDown = false;
                     refuse(false);
                 }
                 throw e;
@@ -123,7 +134,7 @@ final class StrategyLife extends Native {
     }
 
     /** Whether all users but runs are done in time; under this object's lock, which waiting gives up. */
-    private boolean awaitOthers(long timeoutNanos) {
+    private boolean awaitOthers(long timeoutNanos, boolean hasPeers) {
         long deadline = System.nanoTime() + timeoutNanos;
         boolean interrupted = false;
         while (users() > runs) {
@@ -131,8 +142,11 @@ final class StrategyLife extends Native {
             if (left <= 0) {
                 break;
             }
+            if (hasPeers) { // again, as a call may only be on its way to its wait
+                cancel();
+            }
             try {
-                TimeUnit.NANOSECONDS.timedWait(this, Math.min(left, TimeUnit.SECONDS.toNanos(1)));
+                TimeUnit.NANOSECONDS.timedWait(this, Math.min(left, hasPeers ? AGAIN_NANOS : SECOND_NANOS));
             } catch (InterruptedException e) {
                 interrupted = true;
                 break;
@@ -146,6 +160,10 @@ final class StrategyLife extends Native {
 
     /** The last user destroys it; runs end, so that there is a last one. */
     private void endWhenUnused() {
+        cancel();
+    }
+
+    private void cancel() {
         try {
             DistModule.dist_strategy_cancel(handle());
         } catch (DistException e) {

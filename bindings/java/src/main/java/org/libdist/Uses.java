@@ -34,6 +34,22 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
+    /** As {@link #of}, of the strategy of a call that may wait for other workers: an interrupt ends it. */
+    long waiting(Strategy strategy) {
+        long handle = of(strategy, "strategy");
+        if (strategy.hasPeers()) {
+            deferred.add(new WorkerWait(handle)::end);
+        }
+        return handle;
+    }
+
+    /** As {@link #waiting}, of a call that works without the strategy too. null: it waits for nobody. */
+    void waitingIfOpen(Strategy strategy) {
+        if (strategy != null && !strategy.owner.isClosed()) {
+            waiting(strategy);
+        }
+    }
+
     long ofNullable(NativeObject object) {
         return object == null ? 0 : of(object);
     }

@@ -7,6 +7,7 @@ import static org.libdist.Tap.equal;
 import static org.libdist.Tap.thrown;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -14,6 +15,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -31,6 +33,8 @@ final class NetworkTest {
         tap.add("workers fail together", NetworkTest::fail);
         tap.add("a worker that does not come", NetworkTest::absent);
         tap.add("networks that do not fit", NetworkTest::misuse);
+        tap.add("an interrupt ends a wait for other workers", NetworkTest::interrupted);
+        tap.add("a strategy that is closed while it waits", NetworkTest::closedWhileItWaits);
         tap.add("workers are collected in any order", NetworkTest::collected);
     }
 
@@ -294,6 +298,114 @@ final class NetworkTest {
         refused(Status.FAILED_PRECONDITION, "network is closed",
                 () -> new Strategy(options(2, 1).replicas(1).network(network)));
         strategy.close();
+    }
+
+    /** What waits for the other workers, outside of runs too. */
+    private static List<Program<Object>> waits() {
+        Path file = Path.of(System.getProperty("java.io.tmpdir"), "libdist-nobody-writes-this");
+        DatasetOptions pairs = DatasetOptions.DEFAULT.globalBatchSize(2);
+        VariableOptions onRead = VariableOptions.DEFAULT.synchronization(Synchronization.ON_READ)
+                                         .aggregation(Aggregation.SUM);
+        return List.of((w, s)
+                               -> Variable.create(s, "v", tensor(1)),
+                (w, s)
+                        -> Variable.create(s, () -> Value.createTensor(s, tensor(1)), VariableOptions.DEFAULT),
+                (w, s)
+                        -> s.reduce(ReduceOp.SUM, Value.createTensor(s, tensor(1))),
+                (w, s)
+                        -> s.reduceTo(ReduceOp.SUM, Value.createTensor(s, tensor(1)), null),
+                (w, s)
+                        -> s.batchReduceTo(ReduceOp.SUM, List.of(Value.createTensor(s, tensor(1))), null),
+                (w, s)
+                        -> s.gather(Value.createTensor(s, tensor(1)), 0),
+                (w, s)
+                        -> Dataset.fromTensors(s, List.of(tensor(1, 2)), pairs).iterator().next(),
+                (w, s)
+                        -> Dataset.fromTensors(s, List.of(tensor(1, 2)), pairs).iterator().hasNext(),
+                (w, s)
+                        -> Dataset.fromTensors(s, List.of(tensor(1, 2)), pairs).reduce(null, (all, one) -> one),
+                (w, s)
+                        -> Metric.create(s, MetricKind.SUM, "m").result(s),
+                (w, s) -> {
+                    Checkpoint.save(s, file, List.of());
+                    return null;
+                },
+                (w, s) -> {
+                    s.run(replica -> replica.barrier());
+                    return null;
+                });
+    }
+
+    /** A worker whose peer makes no call. */
+    private static Strategy waiting(Network network) {
+        return new Strategy(options(2, 0).network(network).replicas(1).timeout(Duration.ofMinutes(5)));
+    }
+
+    private static void interrupted() throws Exception {
+        for (Program<Object> wait : waits()) {
+            for (boolean before : new boolean[] {false, true}) {
+                CountDownLatch begun = new CountDownLatch(1);
+                Network network = new Network(2);
+                try (Strategy strategy = waiting(network)) {
+                    boolean[] still = new boolean[1];
+                    FutureTask<Object> task = new FutureTask<>(() -> {
+                        if (before) {
+                            Thread.currentThread().interrupt();
+                        }
+                        begun.countDown();
+                        try {
+                            return wait.on(0, strategy);
+                        } finally {
+                            still[0] = Thread.currentThread().isInterrupted();
+                        }
+                    });
+                    Thread thread = new Thread(task);
+                    thread.start();
+                    begun.await();
+                    if (!before) {
+                        thread.interrupt();
+                    }
+                    equal(Status.CANCELLED, ((DistException) failure(task)).status());
+                    check(still[0]);
+                }
+                network.close();
+            }
+        }
+        // Who was interrupted before its call has told the others, too.
+        List<Strategy> workers = workers(StrategyOptions.DEFAULT, 1, 1);
+        List<FutureTask<Object>> tasks = start(workers, (w, s) -> {
+            if (w == 1) {
+                Thread.currentThread().interrupt();
+            }
+            s.run(replica -> replica.barrier());
+            return null;
+        });
+        equal(Status.CANCELLED, ((DistException) failure(tasks.get(1))).status());
+        DistException told = (DistException) failure(tasks.get(0));
+        equal(Status.ABORTED, told.status());
+        equal(1, told.worker());
+        workers.forEach(Strategy::close);
+    }
+
+    private static void closedWhileItWaits() throws Exception {
+        for (Program<Object> wait : waits()) {
+            for (int i = 0; i < 20; i++) {
+                Network network = new Network(2);
+                Strategy strategy = waiting(network);
+                CountDownLatch begun = new CountDownLatch(1);
+                FutureTask<Object> task = new FutureTask<>(() -> {
+                    begun.countDown();
+                    return wait.on(0, strategy);
+                });
+                new Thread(task).start();
+                begun.await();
+                strategy.close(Duration.ofMinutes(5));
+                Status status = ((DistException) failure(task)).status();
+                // Where close() was first, there is no strategy.
+                check(status == Status.CANCELLED || status == Status.FAILED_PRECONDITION, status);
+                network.close();
+            }
+        }
     }
 
     private static void collected() {
