@@ -17,6 +17,7 @@ abstract class RunCall extends Target {
     private final Object ending = new Object();
     private long cancel; // libdist's object for this run alone; 0: it is over, or has none
     private boolean over;
+    private volatile boolean begun; // a function of the user's
     private Thread interrupted; // the first of its threads that was; null: none
 
     RunCall(Strategy strategy) {
@@ -30,6 +31,10 @@ abstract class RunCall extends Target {
 
     /** Calls a function of the user's as a replica. */
     final <T> T asReplica(long handle, Body<T> body) throws Exception {
+        if (!begun) {
+            begun = true;
+            strategy.life().begins(this);
+        }
         Interrupts watch = Thread.currentThread() == caller ? null : Interrupts.watch(this::interrupted);
         try {
             Replica replica = new Replica(strategy, handle, this);

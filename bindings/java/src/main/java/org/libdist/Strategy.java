@@ -185,7 +185,7 @@ public final class Strategy extends CrossReplica {
         };
         run.<X>run(options.cancel(),
                 (uses, token, cancel)
-                        -> DistModule.dist_run(uses.ofRun(this), token, options.toNative(uses, cancel)));
+                        -> DistModule.dist_run(uses.ofRun(this, run), token, options.toNative(uses, cancel)));
     }
 
     /**
@@ -217,7 +217,7 @@ public final class Strategy extends CrossReplica {
         long[] out = new long[1];
         run.<X>run(options.cancel(), (uses, token, cancel) -> {
             dist_run_options raw = options.toNative(uses, cancel);
-            DistModule.dist_run_values(uses.ofRun(this), token, Value.arguments(uses, this, args),
+            DistModule.dist_run_values(uses.ofRun(this, run), token, Value.arguments(uses, this, args),
                     uses.ofNullable(kwargs), raw, out);
         });
         return Value.taken(out[0]);

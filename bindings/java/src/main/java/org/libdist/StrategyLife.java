@@ -24,6 +24,8 @@ final class StrategyLife extends Native {
     private final Set<Native> dependents = Collections.newSetFromMap(new IdentityHashMap<>());
     private final LongConsumer forget; // what Java knows of the strategy besides
     private int runs; // of its users those that a shutdown ends
+    private final Set<RunCall> coming = // those of which no function has begun: libdist may not know them yet
+            Collections.newSetFromMap(new IdentityHashMap<>());
     private volatile boolean shuttingDown; // libdist is taking the handle
     private volatile boolean shutDown; // libdist has taken it
 
@@ -40,6 +42,26 @@ final class StrategyLife extends Native {
 
     synchronized void running(int more) {
         runs += more;
+    }
+
+    synchronized void comes(RunCall run) {
+        coming.add(run);
+    }
+
+    /** A function of the run's has begun. */
+    synchronized void begins(RunCall run) {
+        if (coming.remove(run)) {
+            runs++;
+            notifyAll();
+        }
+    }
+
+    /** The run is over, and the use that it was. */
+    synchronized void leaves(RunCall run) {
+        if (!coming.remove(run)) {
+            runs--;
+        }
+        release();
     }
 
     /** The life of something that has to end before the strategy; a shutdown ends it too. */
@@ -133,20 +155,27 @@ final class StrategyLife extends Native {
         taken();
     }
 
-    /** Whether all users but runs are done in time; under this object's lock, which waiting gives up. */
+    /**
+     * Whether all users but runs are done in time; under this object's lock, which waiting gives up. A run that may
+     * not have come to libdist yet ends there at once, for libdist must not take the handle from it.
+     */
     private boolean awaitOthers(long timeoutNanos, boolean hasPeers) {
         long deadline = System.nanoTime() + timeoutNanos;
         boolean interrupted = false;
         while (users() > runs) {
             long left = timeoutNanos < 0 ? Long.MAX_VALUE : deadline - System.nanoTime();
-            if (left <= 0) {
+            boolean hasOthers = users() > runs + coming.size();
+            if (left <= 0 && hasOthers) {
                 break;
             }
-            if (hasPeers) { // again, as a call may only be on its way to its wait
+            coming.forEach(run -> run.cancel("Strategy.close()"));
+            if (hasPeers && hasOthers) { // again, as a call may only be on its way to its wait
                 cancel();
             }
+            boolean again = hasPeers || !coming.isEmpty();
             try {
-                TimeUnit.NANOSECONDS.timedWait(this, Math.min(left, hasPeers ? AGAIN_NANOS : SECOND_NANOS));
+                TimeUnit.NANOSECONDS.timedWait(
+                        this, again ? AGAIN_NANOS : Math.min(left, SECOND_NANOS));
             } catch (InterruptedException e) {
                 interrupted = true;
                 break;

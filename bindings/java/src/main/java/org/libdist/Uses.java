@@ -25,6 +25,14 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
+    /** As {@link #of}, of the strategy of a run that libdist is about to hear of. */
+    long ofRun(Strategy strategy, RunCall run) {
+        long handle = strategy.acquire();
+        strategy.life().comes(run);
+        deferred.add(() -> strategy.life().leaves(run));
+        return handle;
+    }
+
     /** As {@link #of}, of the strategy of a run, which a shutdown ends. */
     long ofRun(Strategy strategy) {
         long handle = strategy.acquire();

@@ -35,6 +35,7 @@ final class NetworkTest {
         tap.add("networks that do not fit", NetworkTest::misuse);
         tap.add("an interrupt ends a wait for other workers", NetworkTest::interrupted);
         tap.add("a strategy that is closed while it waits", NetworkTest::closedWhileItWaits);
+        tap.add("a strategy that is closed while a run comes", NetworkTest::closedWhileOneComes);
         tap.add("workers are collected in any order", NetworkTest::collected);
     }
 
@@ -405,6 +406,30 @@ final class NetworkTest {
                 check(status == Status.CANCELLED || status == Status.FAILED_PRECONDITION, status);
                 network.close();
             }
+        }
+    }
+
+    /** libdist must not take the strategy from a run that is about to call it. */
+    private static void closedWhileOneComes() throws Exception {
+        for (int i = 0; i < 1500; i++) {
+            Strategy strategy = new Strategy(1);
+            CountDownLatch begun = new CountDownLatch(1);
+            FutureTask<Status> task = new FutureTask<>(() -> {
+                begun.countDown();
+                try {
+                    strategy.run(replica -> replica.barrier());
+                    return Status.OK;
+                } catch (DistException e) {
+                    return e.status();
+                }
+            });
+            new Thread(task).start();
+            begun.await();
+            for (int spins = i % 200 * 20; spins > 0; spins--) { // another moment each time
+                Thread.onSpinWait();
+            }
+            strategy.close(Duration.ofMinutes(1));
+            check(List.of(Status.OK, Status.CANCELLED, Status.FAILED_PRECONDITION).contains(task.get()));
         }
     }
 
