@@ -5,6 +5,7 @@ package dist_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
@@ -309,6 +310,120 @@ func TestWorkerThatDoesNotCome(t *testing.T) {
 	fails(t, err, dist.ErrUnavailable, "nothing reaches worker 0")
 	if hint := err.(*dist.Error).Hint; !strings.Contains(hint, "Options.Network") {
 		t.Error(hint)
+	}
+}
+
+// waits are calls that wait for other workers.
+func waits(dir string) map[string]func(s *dist.Strategy) error {
+	type call = func(s *dist.Strategy) error
+	of := func(use func(s *dist.Strategy, v *dist.Value) (*dist.Value, error)) call {
+		return func(s *dist.Strategy) error {
+			v, err := dist.NewValue(s, []float32{1})
+			if err != nil {
+				return err
+			}
+			defer v.Close()
+			_, err = use(s, v)
+			return err
+		}
+	}
+	dataset := func(use func(d *dist.Dataset) error) call {
+		return func(s *dist.Strategy) error {
+			d, err := s.NewDataset([]dist.Array{dist.Of([]float32{1, 2})}, &dist.DatasetOptions{GlobalBatchSize: 2})
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			return use(d)
+		}
+	}
+	return map[string]call{
+		"NewVariable": func(s *dist.Strategy) error {
+			_, err := s.NewVariable(dist.Of([]float32{1}), nil)
+			return err
+		},
+		"Initial": func(s *dist.Strategy) error {
+			_, err := s.NewVariable(nil, &dist.VariableOptions{
+				Initial: func() (*dist.Value, error) { return dist.NewValue(s, []float32{1}) }})
+			return err
+		},
+		"Reduce": of(func(s *dist.Strategy, v *dist.Value) (*dist.Value, error) { return s.Reduce(dist.Sum, v) }),
+		"ReduceTo": of(func(s *dist.Strategy, v *dist.Value) (*dist.Value, error) {
+			return s.ReduceTo(dist.Sum, v, nil, nil)
+		}),
+		"BatchReduceTo": of(func(s *dist.Strategy, v *dist.Value) (*dist.Value, error) {
+			_, err := s.BatchReduceTo(dist.Sum, []*dist.Value{v}, nil, nil)
+			return nil, err
+		}),
+		"Gather": of(func(s *dist.Strategy, v *dist.Value) (*dist.Value, error) { return s.Gather(v, 0) }),
+		"Batches": dataset(func(d *dist.Dataset) error {
+			for _, err := range d.Batches() {
+				return err
+			}
+			return nil
+		}),
+		"Dataset.Reduce": dataset(func(d *dist.Dataset) error {
+			_, err := d.Reduce(nil, func(_, batch *dist.Value) (*dist.Value, error) { return batch.Retain(), nil })
+			return err
+		}),
+		"Metric.Result": func(s *dist.Strategy) error {
+			m, err := s.NewMetric(dist.MetricSum, "m")
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			_, err = m.Result()
+			return err
+		},
+		"CheckpointSave": func(s *dist.Strategy) error {
+			return s.CheckpointSave(filepath.Join(dir, "nobody-writes-this"), nil, nil)
+		},
+		"Run": func(s *dist.Strategy) error {
+			return s.Run(background, func(r *dist.Replica) error { return r.Barrier() })
+		},
+	}
+}
+
+// waiting is a worker whose peer makes no call.
+func waiting(t *testing.T) *dist.Strategy {
+	options := workerOptions(t, 2, 0)
+	options.Network, options.Replicas, options.Timeout = newNetwork(t, 2), 1, 5*time.Minute
+	return newStrategy(t, options)
+}
+
+func TestEndWhileItWaitsForWorkers(t *testing.T) {
+	for name, wait := range waits(t.TempDir()) {
+		for i := 0; i < 10; i++ {
+			s, begun, done := waiting(t), make(chan struct{}), make(chan error)
+			go func() {
+				close(begun)
+				done <- wait(s)
+			}()
+			<-begun
+			if err := s.Shutdown(background); err != nil {
+				t.Error(name, err)
+			}
+			// Where Shutdown was first, there is no strategy.
+			if err := <-done; !errors.Is(err, dist.ErrCancelled) && !errors.Is(err, dist.ErrFailedPrecondition) {
+				t.Error(name, err)
+			}
+		}
+		// Cancel is for who has begun to wait: until then nothing happens.
+		s, done := waiting(t), make(chan error, 1)
+		go func() { done <- wait(s) }()
+		var err error
+		for over := false; !over; {
+			if err := s.Cancel(); err != nil {
+				t.Fatal(name, err)
+			}
+			select {
+			case err = <-done:
+				over = true
+			default:
+				runtime.Gosched()
+			}
+		}
+		fails(t, err, dist.ErrCancelled, "")
 	}
 }
 

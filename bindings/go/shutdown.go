@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
@@ -64,8 +65,8 @@ func (i *insiders) ids() []int {
 	return slices.Compact(all)
 }
 
-// Shutdown ends the strategy whatever its replicas do: it refuses new calls, cancels the run that is under way and those
-// that wait, and waits for their functions until ctx is over. nil: all is gone. Otherwise the strategy is closed too, and
+// Shutdown ends the strategy whatever its replicas do: it refuses new calls, cancels the run that is under way, those that
+// wait, and calls that wait for other workers, and waits for their functions until ctx is over. nil: all is gone. Otherwise the strategy is closed too, and
 // the error, with the context's and its cause, names the replicas whose functions have not returned: collectives in them
 // fail, and what they use stays until they return.
 //
@@ -113,13 +114,8 @@ func (s *Strategy) Shutdown(ctx context.Context) error {
 
 // endRuns takes the strategy from libdist, with what is under way; s.mu is held. An error: it is as it was.
 func (s *Strategy) endRuns(ctx context.Context) error {
-	for s.users > s.running.inUse() { // questions are short; libdist ends runs, and nothing else
-		if ctx.Err() != nil {
-			report := newError(ErrFailedPrecondition, "a call that was given a function has not returned, and is no run")
-			report.cause = why(ctx)
-			return report
-		}
-		s.idle.Wait()
+	if err := s.endOthers(ctx); err != nil {
+		return err
 	}
 	for s.entering > 0 && ctx.Err() == nil {
 		s.idle.Wait()
@@ -137,6 +133,45 @@ func (s *Strategy) endRuns(ctx context.Context) error {
 	}
 	s.held.end(shutWindow)
 	return nil
+}
+
+// endOthers waits for calls that are no runs; s.mu is held. Those that wait for other workers it cancels, again and again,
+// as one may only be on its way to its wait.
+func (s *Strategy) endOthers(ctx context.Context) error {
+	if s.local != s.replicas {
+		defer s.keepCancelling()()
+	}
+	for s.users > s.running.inUse() { // questions are short; libdist ends runs, and nothing else
+		if ctx.Err() != nil {
+			report := newError(ErrFailedPrecondition, "a call that was given a function has not returned, and is no run")
+			report.cause = why(ctx)
+			return report
+		}
+		s.idle.Wait()
+	}
+	return nil
+}
+
+// keepCancelling cancels what is under way until it is stopped.
+func (s *Strategy) keepCancelling() (stop func()) {
+	native, stopped, done := s.native, make(chan struct{}), make(chan struct{})
+	again := time.NewTicker(5 * time.Millisecond)
+	go func() {
+		defer close(done)
+		for {
+			_ = cdist.Dist_strategy_cancel(native) // fails only for NULL
+			select {
+			case <-stopped:
+				return
+			case <-again.C:
+			}
+		}
+	}()
+	return func() {
+		again.Stop()
+		close(stopped)
+		<-done
+	}
 }
 
 // hasLeft tells a Shutdown that a replica's function has returned.
