@@ -32,7 +32,7 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
     private Value call(Next next) {
         long[] out = new long[1];
         try (Uses uses = new Uses()) {
-            uses.waitingIfOpen(workers);
+            uses.waitingForPeersOf(workers);
             next.with(uses.of(this), out);
         } catch (DistException report) {
             throw Dataset.cause(target, report);

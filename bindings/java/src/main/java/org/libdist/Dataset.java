@@ -153,7 +153,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         };
         return Calls.<X>valueOf(reducer, (uses, token, out) -> {
             try {
-                uses.waitingIfOpen(workers);
+                uses.waitingForPeersOf(workers);
                 DistModule.dist_dataset_reduce(uses.of(this), uses.ofNullable(initial), token, out);
             } catch (DistException report) {
                 if (target != null) {

@@ -51,9 +51,9 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
-    /** As {@link #waiting}, of a call that works without the strategy too. null: it waits for nobody. */
-    void waitingIfOpen(Strategy strategy) {
-        if (strategy != null && !strategy.owner.isClosed()) {
+    /** As {@link #waiting}, where there is one: what is no call of the strategy's must not outlast it either. */
+    void waitingForPeersOf(Strategy strategy) {
+        if (strategy != null) {
             waiting(strategy);
         }
     }
