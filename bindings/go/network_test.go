@@ -3,6 +3,7 @@
 package dist_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -289,6 +290,31 @@ func TestWorkersFailTogether(t *testing.T) {
 	}
 }
 
+// Whose context is over before its run has told the others.
+func TestWorkerWhoseContextIsOver(t *testing.T) {
+	workers := newWorkers(t, dist.CallerThread, 1, 1)
+	results := onWorkers(workers, func(w int, s *dist.Strategy) error {
+		ctx, cancel := context.WithCancel(background)
+		defer cancel()
+		if w == 1 {
+			cancel()
+		}
+		return s.Run(ctx, func(r *dist.Replica) error { return r.Barrier() })
+	})
+	fails(t, results[0], dist.ErrAborted, "worker 1")
+	fails(t, results[1], dist.ErrCancelled, "")
+	if !errors.Is(results[1], context.Canceled) {
+		t.Error(results[1])
+	}
+	for w, err := range onWorkers(workers, func(_ int, s *dist.Strategy) error {
+		return s.Run(background, func(r *dist.Replica) error { return r.Barrier() })
+	}) {
+		if err != nil {
+			t.Error(w, err)
+		}
+	}
+}
+
 func TestWorkerThatDoesNotCome(t *testing.T) {
 	network := newNetwork(t, 2)
 	options := workerOptions(t, 2, 0)
@@ -372,7 +398,7 @@ func waits(dir string) map[string]func(s *dist.Strategy) error {
 				return err
 			}
 			defer m.Close()
-			_, err = m.Result()
+			_, err = s.MetricResult(m)
 			return err
 		},
 		"CheckpointSave": func(s *dist.Strategy) error {
@@ -404,7 +430,9 @@ func TestEndWhileItWaitsForWorkers(t *testing.T) {
 				t.Error(name, err)
 			}
 			// Where Shutdown was first, there is no strategy.
-			if err := <-done; !errors.Is(err, dist.ErrCancelled) && !errors.Is(err, dist.ErrFailedPrecondition) {
+			switch err := <-done; {
+			case errors.Is(err, dist.ErrCancelled), errors.Is(err, dist.ErrFailedPrecondition), errors.Is(err, dist.ErrUnavailable):
+			default:
 				t.Error(name, err)
 			}
 		}

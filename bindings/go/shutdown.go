@@ -35,6 +35,16 @@ func (i *insiders) remove(r *run) {
 	delete(i.runs, r)
 }
 
+// endComing ends the runs that are still coming, and says whether there are some.
+func (i *insiders) endComing() (some bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for r := range i.runs {
+		some = r.endComing() || some
+	}
+	return some
+}
+
 func (i *insiders) enter(id int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -117,6 +127,7 @@ func (s *Strategy) endRuns(ctx context.Context) error {
 	if err := s.endOthers(ctx); err != nil {
 		return err
 	}
+	s.endComing()
 	for s.entering > 0 && ctx.Err() == nil {
 		s.idle.Wait()
 	}
@@ -138,8 +149,8 @@ func (s *Strategy) endRuns(ctx context.Context) error {
 // endOthers waits for calls that are no runs; s.mu is held. Those that wait for other workers it cancels, again and again,
 // as one may only be on its way to its wait.
 func (s *Strategy) endOthers(ctx context.Context) error {
-	if s.local != s.replicas {
-		defer s.keepCancelling()()
+	if s.hasPeers() {
+		defer s.wakeOften()()
 	}
 	for s.users > s.running.inUse() { // questions are short; libdist ends runs, and nothing else
 		if ctx.Err() != nil {
@@ -147,31 +158,43 @@ func (s *Strategy) endOthers(ctx context.Context) error {
 			report.cause = why(ctx)
 			return report
 		}
+		if s.hasPeers() {
+			_ = cdist.Dist_strategy_cancel(s.native) // fails only for NULL
+		}
 		s.idle.Wait()
 	}
 	return nil
 }
 
-// keepCancelling cancels what is under way until it is stopped.
-func (s *Strategy) keepCancelling() (stop func()) {
-	native, stopped, done := s.native, make(chan struct{}), make(chan struct{})
-	again := time.NewTicker(5 * time.Millisecond)
+// endComing ends runs of which no function has begun: libdist, which ends the others, may not have heard of them yet, and
+// must not take the strategy from them. s.mu is held.
+func (s *Strategy) endComing() {
+	if !s.inside.endComing() {
+		return
+	}
+	defer s.wakeOften()()
+	for s.inside.endComing() {
+		s.idle.Wait()
+	}
+}
+
+// wakeOften wakes who waits for s.idle every few milliseconds, until it is stopped.
+func (s *Strategy) wakeOften() (stop func()) {
+	stopped, tick := make(chan struct{}), time.NewTicker(5*time.Millisecond)
 	go func() {
-		defer close(done)
+		defer tick.Stop()
 		for {
-			_ = cdist.Dist_strategy_cancel(native) // fails only for NULL
 			select {
 			case <-stopped:
 				return
-			case <-again.C:
+			case <-tick.C:
+				s.mu.Lock()
+				s.idle.Broadcast()
+				s.mu.Unlock()
 			}
 		}
 	}()
-	return func() {
-		again.Stop()
-		close(stopped)
-		<-done
-	}
+	return func() { close(stopped) }
 }
 
 // hasLeft tells a Shutdown that a replica's function has returned.

@@ -299,6 +299,9 @@ func (s *Strategy) count(native int64) {
 	}
 }
 
+// hasPeers says whether there are other workers.
+func (s *Strategy) hasPeers() bool { return s != nil && s.local != s.replicas }
+
 // numLocal is how many replicas this worker has; 0 for nil.
 func (s *Strategy) numLocal() int {
 	if s == nil {
