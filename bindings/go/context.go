@@ -14,6 +14,7 @@ type canceller struct {
 	native int64
 	stop   func() bool   // nil: it has asked already
 	asked  chan struct{} // closed when it has
+	spent  bool          // askFor has asked
 }
 
 // cancelWith watches a context, until end.
@@ -36,6 +37,24 @@ func cancelWith(ctx context.Context) (*canceller, error) {
 		c.stop = context.AfterFunc(ctx, ask)
 	}
 	return c, nil
+}
+
+// cancelAtWill asks where askFor is called, and nowhere else.
+func cancelAtWill() (*canceller, error) {
+	native, err := takeCancel()
+	if err != nil {
+		return nil, err
+	}
+	return &canceller{native: native, stop: notAsked}, nil
+}
+
+// notAsked is stop where there is no context to stop.
+func notAsked() bool { return true }
+
+// askFor asks for a reason of its own; not at the same time as end.
+func (c *canceller) askFor(reason string) {
+	c.spent = true
+	_ = cdist.Dist_cancel_signal(c.native, reason)
 }
 
 // spare are cancel objects that have asked for nothing: to make one costs system calls, more than a short run.
@@ -65,10 +84,12 @@ func (c *canceller) end() {
 		return
 	}
 	if c.stop != nil && c.stop() {
-		select {
-		case spare <- c.native:
-			return
-		default:
+		if !c.spent {
+			select {
+			case spare <- c.native:
+				return
+			default:
+			}
 		}
 	} else {
 		<-c.asked

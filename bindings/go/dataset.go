@@ -12,6 +12,7 @@ import (
 type Dataset struct {
 	object
 	sources []*sourceCall // whose errors its iterators may get
+	workers *Strategy     // whose other workers a step waits for; nil: for none
 }
 
 // SourceFunc makes element `index` (0, 1, 2, ... in each pass), which is taken over: a tensor, or a list, tuple or
@@ -43,8 +44,11 @@ func (callbacks) File_source(token, file int64, name string, index int64) int64 
 	return c.makes(func() (*Value, error) { return c.file(int(file), name, index) })
 }
 
-func newDataset(native int64, sources ...*sourceCall) *Dataset {
+func (s *Strategy) newDataset(native int64, sources ...*sourceCall) *Dataset {
 	d := &Dataset{sources: sources}
+	if s.hasPeers() {
+		d.workers = s
+	}
 	d.open(native, cdist.Dist_dataset_destroy, nil)
 	return d
 }
@@ -76,7 +80,7 @@ func (s *Strategy) NewDataset(tensors []Array, options *DatasetOptions) (*Datase
 	if err != nil {
 		return nil, fromNative(err)
 	}
-	return newDataset(out), nil
+	return s.newDataset(out), nil
 }
 
 // NewDatasetFromCallback makes a dataset whose elements fn makes.
@@ -115,7 +119,7 @@ func (s *Strategy) fromSource(source *sourceCall, options *DatasetOptions,
 		forget(token)
 		return nil, source.own(err)
 	}
-	return newDataset(out, source), nil
+	return s.newDataset(out, source), nil
 }
 
 type datasetCall struct {
@@ -164,7 +168,7 @@ func (s *Strategy) NewDatasetFromFunction(fn DatasetFunc, options *DatasetOption
 	if err != nil {
 		return nil, c.own(err)
 	}
-	return newDataset(out, c.sources...), nil
+	return s.newDataset(out, c.sources...), nil
 }
 
 // with calls something of the dataset's handle.
@@ -222,6 +226,9 @@ func (d *Dataset) Reduce(initial *Value, fn DatasetReduceFunc) (*Value, error) {
 	var u uses
 	defer u.end()
 	state := u.value(initial)
+	if d != nil {
+		u.busy(d.workers)
+	}
 	if u.err != nil {
 		return nil, u.err
 	}

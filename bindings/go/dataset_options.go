@@ -18,11 +18,15 @@ type DatasetOptions struct {
 	Prefetch        int // batches made ahead; 0: one; NoPrefetch: none
 
 	ShardPolicy ShardPolicy // what of the source goes to which worker
-	NumWorkers  int         // that read this dataset together; 0: 1
-	WorkerIndex int         // which of them this one is
+	NumWorkers  int         // that read this dataset together; 0: those of the strategy, and this one of them
+	WorkerIndex int         // which of them this one is, where NumWorkers is given
 	// WorkerBatches: GlobalBatchSize counts what one worker gets of a batch, and with ShardData whole batches are dealt
 	// out; false: every batch is cut up for all workers.
 	WorkerBatches bool
+	// AsOneProcess: replica r of all workers gets what replica r of one process with all of them would, so that training has
+	// the same bits however replicas are divided among workers; false: workers take turns at the pieces, as TensorFlow's do.
+	// Every worker reads everything. Only with ShardAuto and ShardData.
+	AsOneProcess bool
 	// ShardHint: the source wants to be sharded element by element, before batches are made; only the policy ShardHint
 	// does so, all else fails.
 	ShardHint  bool
@@ -52,6 +56,7 @@ func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) e
 		native.SetNum_workers(int32Of(o.NumWorkers))
 		native.SetWorker_index(int32Of(o.WorkerIndex))
 		native.SetWorker_batches(intOf(o.WorkerBatches))
+		native.SetAs_one_process(intOf(o.AsOneProcess))
 		native.SetShard_hint(intOf(o.ShardHint))
 		native.SetInterleave(int32Of(o.Interleave))
 		native.SetStatic_shapes(o.StaticShapes.native())

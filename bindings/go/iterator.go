@@ -71,18 +71,31 @@ func (it *Iterator) with(call func(native int64) error) error {
 	return it.dataset.own(call(native))
 }
 
+// step is with, of what may wait for other workers: their strategy must not end meanwhile.
+func (it *Iterator) step(call func(native int64) error) error {
+	var u uses
+	defer u.end()
+	if it != nil {
+		u.busy(it.dataset.workers)
+	}
+	if u.err != nil {
+		return u.err
+	}
+	return it.with(call)
+}
+
 // Next is the next batch: the element's structure with a per-replica value at each leaf (one replica: a tensor).
 // ErrOutOfRange: the pass is over.
 func (it *Iterator) Next() (*Value, error) {
 	var out int64
-	err := it.with(func(native int64) error { return cdist.Dist_iterator_next(native, &out) })
+	err := it.step(func(native int64) error { return cdist.Dist_iterator_next(native, &out) })
 	return adopt(out, err)
 }
 
 // NextOptional is Next whose end is no error: nil.
 func (it *Iterator) NextOptional() (*Value, error) {
 	var out int64
-	err := it.with(func(native int64) error { return cdist.Dist_iterator_next_optional(native, &out) })
+	err := it.step(func(native int64) error { return cdist.Dist_iterator_next_optional(native, &out) })
 	return adopt(out, err)
 }
 

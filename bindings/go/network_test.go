@@ -3,8 +3,10 @@
 package dist_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
@@ -191,6 +193,77 @@ func TestWorkersOfOneProcessTrain(t *testing.T) {
 	}
 }
 
+// readRows trains on some rows: the rows of each replica, a list a step, and what came of the training.
+func readRows(s *dist.Strategy, asOneProcess bool) (rows map[int][][]float32, trained []float32, err error) {
+	w, err := s.NewVariable(dist.Of([]float32{0}), &dist.VariableOptions{Aggregation: dist.AggregationMean})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	d, err := s.NewDataset([]dist.Array{dist.Of([]float32{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1})},
+		&dist.DatasetOptions{GlobalBatchSize: 5, Shuffle: true, Seed: 3, AsOneProcess: asOneProcess})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.Close()
+	rows = map[int][][]float32{}
+	var mu sync.Mutex
+	step := func(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
+		tensor, err := dist.Read[float32](args.Item(0))
+		if err != nil {
+			return nil, err
+		}
+		sum := float32(0)
+		for _, x := range tensor.Data {
+			sum += x * float32(r.ID()+1)
+		}
+		mu.Lock()
+		rows[r.ID()] = append(rows[r.ID()], append([]float32{}, tensor.Data...))
+		mu.Unlock()
+		return nil, r.Assign(w, dist.AssignAdd, dist.Of([]float32{sum}))
+	}
+	for batch, err := range d.Batches() {
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := s.RunValues(background, step, batch, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	trained, err = read(s.VariableRead(w))
+	return rows, trained, err
+}
+
+func TestWorkersReadTheRowsOfOneProcess(t *testing.T) {
+	wanted, trained, err := readRows(newStrategy(t, dist.Options{Replicas: 3}), false)
+	if err != nil || len(wanted[2]) != 3 {
+		t.Fatal(wanted, err)
+	}
+	for _, asOneProcess := range []bool{true, false} {
+		for w, err := range onWorkers(newWorkers(t, dist.CallerThread, 2, 1), func(w int, s *dist.Strategy) error {
+			rows, own, err := readRows(s, asOneProcess)
+			if err != nil {
+				return err
+			}
+			same := reflect.DeepEqual(own, trained)
+			for id, lists := range rows {
+				same = same && reflect.DeepEqual(lists, wanted[id])
+			}
+			if len(rows) != 2-w || same != asOneProcess {
+				return fmt.Errorf("%v and %v, of one process %v and %v", rows, own, wanted, trained)
+			}
+			return nil
+		}) {
+			if err != nil {
+				t.Errorf("as one process %v, worker %d: %v", asOneProcess, w, err)
+			}
+		}
+	}
+	_, err = newWorkers(t, dist.CallerThread, 1, 1)[0].NewDataset([]dist.Array{dist.Of([]float32{1, 2})},
+		&dist.DatasetOptions{GlobalBatchSize: 2, AsOneProcess: true, ShardPolicy: dist.ShardOff})
+	fails(t, err, dist.ErrInvalidArgument, "AsOneProcess is 1")
+}
+
 func TestWorkersFailTogether(t *testing.T) {
 	boom := errors.New("boom")
 	workers := newWorkers(t, dist.CallerThread, 1, 2)
@@ -207,6 +280,31 @@ func TestWorkersFailTogether(t *testing.T) {
 	var report *dist.Error
 	if !errors.As(results[0], &report) || report.Worker != 1 {
 		t.Errorf("%+v", report)
+	}
+	for w, err := range onWorkers(workers, func(_ int, s *dist.Strategy) error {
+		return s.Run(background, func(r *dist.Replica) error { return r.Barrier() })
+	}) {
+		if err != nil {
+			t.Error(w, err)
+		}
+	}
+}
+
+// Whose context is over before its run has told the others.
+func TestWorkerWhoseContextIsOver(t *testing.T) {
+	workers := newWorkers(t, dist.CallerThread, 1, 1)
+	results := onWorkers(workers, func(w int, s *dist.Strategy) error {
+		ctx, cancel := context.WithCancel(background)
+		defer cancel()
+		if w == 1 {
+			cancel()
+		}
+		return s.Run(ctx, func(r *dist.Replica) error { return r.Barrier() })
+	})
+	fails(t, results[0], dist.ErrAborted, "worker 1")
+	fails(t, results[1], dist.ErrCancelled, "")
+	if !errors.Is(results[1], context.Canceled) {
+		t.Error(results[1])
 	}
 	for w, err := range onWorkers(workers, func(_ int, s *dist.Strategy) error {
 		return s.Run(background, func(r *dist.Replica) error { return r.Barrier() })
@@ -238,6 +336,122 @@ func TestWorkerThatDoesNotCome(t *testing.T) {
 	fails(t, err, dist.ErrUnavailable, "nothing reaches worker 0")
 	if hint := err.(*dist.Error).Hint; !strings.Contains(hint, "Options.Network") {
 		t.Error(hint)
+	}
+}
+
+// waits are calls that wait for other workers.
+func waits(dir string) map[string]func(s *dist.Strategy) error {
+	type call = func(s *dist.Strategy) error
+	of := func(use func(s *dist.Strategy, v *dist.Value) (*dist.Value, error)) call {
+		return func(s *dist.Strategy) error {
+			v, err := dist.NewValue(s, []float32{1})
+			if err != nil {
+				return err
+			}
+			defer v.Close()
+			_, err = use(s, v)
+			return err
+		}
+	}
+	dataset := func(use func(d *dist.Dataset) error) call {
+		return func(s *dist.Strategy) error {
+			d, err := s.NewDataset([]dist.Array{dist.Of([]float32{1, 2})}, &dist.DatasetOptions{GlobalBatchSize: 2})
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			return use(d)
+		}
+	}
+	return map[string]call{
+		"NewVariable": func(s *dist.Strategy) error {
+			_, err := s.NewVariable(dist.Of([]float32{1}), nil)
+			return err
+		},
+		"Initial": func(s *dist.Strategy) error {
+			_, err := s.NewVariable(nil, &dist.VariableOptions{
+				Initial: func() (*dist.Value, error) { return dist.NewValue(s, []float32{1}) }})
+			return err
+		},
+		"Reduce": of(func(s *dist.Strategy, v *dist.Value) (*dist.Value, error) { return s.Reduce(dist.Sum, v) }),
+		"ReduceTo": of(func(s *dist.Strategy, v *dist.Value) (*dist.Value, error) {
+			return s.ReduceTo(dist.Sum, v, nil, nil)
+		}),
+		"BatchReduceTo": of(func(s *dist.Strategy, v *dist.Value) (*dist.Value, error) {
+			_, err := s.BatchReduceTo(dist.Sum, []*dist.Value{v}, nil, nil)
+			return nil, err
+		}),
+		"Gather": of(func(s *dist.Strategy, v *dist.Value) (*dist.Value, error) { return s.Gather(v, 0) }),
+		"Batches": dataset(func(d *dist.Dataset) error {
+			for _, err := range d.Batches() {
+				return err
+			}
+			return nil
+		}),
+		"Dataset.Reduce": dataset(func(d *dist.Dataset) error {
+			_, err := d.Reduce(nil, func(_, batch *dist.Value) (*dist.Value, error) { return batch.Retain(), nil })
+			return err
+		}),
+		"Metric.Result": func(s *dist.Strategy) error {
+			m, err := s.NewMetric(dist.MetricSum, "m")
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			_, err = s.MetricResult(m)
+			return err
+		},
+		"CheckpointSave": func(s *dist.Strategy) error {
+			return s.CheckpointSave(filepath.Join(dir, "nobody-writes-this"), nil, nil)
+		},
+		"Run": func(s *dist.Strategy) error {
+			return s.Run(background, func(r *dist.Replica) error { return r.Barrier() })
+		},
+	}
+}
+
+// waiting is a worker whose peer makes no call.
+func waiting(t *testing.T) *dist.Strategy {
+	options := workerOptions(t, 2, 0)
+	options.Network, options.Replicas, options.Timeout = newNetwork(t, 2), 1, 5*time.Minute
+	return newStrategy(t, options)
+}
+
+func TestEndWhileItWaitsForWorkers(t *testing.T) {
+	for name, wait := range waits(t.TempDir()) {
+		for i := 0; i < 10; i++ {
+			s, begun, done := waiting(t), make(chan struct{}), make(chan error)
+			go func() {
+				close(begun)
+				done <- wait(s)
+			}()
+			<-begun
+			if err := s.Shutdown(background); err != nil {
+				t.Error(name, err)
+			}
+			// Where Shutdown was first, there is no strategy.
+			switch err := <-done; {
+			case errors.Is(err, dist.ErrCancelled), errors.Is(err, dist.ErrFailedPrecondition), errors.Is(err, dist.ErrUnavailable):
+			default:
+				t.Error(name, err)
+			}
+		}
+		// Cancel is for who has begun to wait: until then nothing happens.
+		s, done := waiting(t), make(chan error, 1)
+		go func() { done <- wait(s) }()
+		var err error
+		for over := false; !over; {
+			if err := s.Cancel(); err != nil {
+				t.Fatal(name, err)
+			}
+			select {
+			case err = <-done:
+				over = true
+			default:
+				runtime.Gosched()
+			}
+		}
+		fails(t, err, dist.ErrCancelled, "")
 	}
 }
 

@@ -208,6 +208,7 @@ func (r *run) enter(id int) (refused bool) {
 		r.refused = r.ctx.Err() != nil
 	}
 	r.entered++
+	r.coming = false
 	return r.refused
 }
 

@@ -41,6 +41,8 @@ type run struct {
 	shared   failures // of functions that replicas gave to libdist
 
 	mu      sync.Mutex
+	ender   *canceller
+	coming  bool   // no function has begun: libdist may not know it yet
 	inside  []bool // one for each replica of this worker: its function has begun and has not returned
 	entered int
 	left    int
@@ -145,28 +147,30 @@ func Collect[T any](ctx context.Context, s *Strategy, fn func(r *Replica) (T, er
 
 func (s *Strategy) run(r *run, call func(r *run, token, cancel int64) error) error {
 	r.ctx = contextOr(r.ctx)
-	if r.ctx.Err() != nil {
+	if r.ctx.Err() != nil && !s.hasPeers() { // who have to hear of it
 		return notBegun(r.ctx)
 	}
 	var u uses
 	defer u.end()
-	r.native = u.running(s)
-	if u.err != nil {
-		return u.err
-	}
-	cancel, err := cancelWith(r.ctx)
-	if err != nil {
-		return err
-	}
 	r.strategy = s
 	r.failed = make([]error, s.numLocal())
 	r.inside = make([]bool, len(r.failed))
 	if s != nil {
 		r.first = s.first
-		s.inside.add(r)
+		r.coming = s.threads != Goroutines
+		s.inside.add(r) // before it has the strategy, so that no Shutdown misses it
+	}
+	r.native = u.running(s)
+	cancel, err := r.cancellable(&u)
+	if err != nil {
+		if s != nil {
+			s.inside.remove(r)
+		}
+		return err
 	}
 	token := registerIf(r.fn != nil || r.values != nil, r)
 	err = fromNative(call(r, token, cancel.handle()))
+	r.come()
 	if r.over(err) {
 		forget(token)
 		cancel.end()
@@ -180,6 +184,41 @@ func (s *Strategy) run(r *run, call func(r *run, token, cancel int64) error) err
 	err = byContext(r.ctx, r.result(err))
 	runtime.KeepAlive(s)
 	return err
+}
+
+// cancellable makes what ends the run where its context or a Shutdown does.
+func (r *run) cancellable(u *uses) (*canceller, error) {
+	if u.err != nil {
+		return nil, u.err
+	}
+	cancel, err := cancelWith(r.ctx)
+	if r.coming && cancel == nil && err == nil {
+		cancel, err = cancelAtWill()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ender = cancel
+	return cancel, nil
+}
+
+// come says that libdist knows the run, or knew it.
+func (r *run) come() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.coming = false
+}
+
+// endComing ends the run where it is still coming, and says whether it is.
+func (r *run) endComing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.coming && r.ender != nil {
+		r.ender.askFor("Strategy.Shutdown")
+	}
+	return r.coming
 }
 
 // over says whether no replica can come any more.

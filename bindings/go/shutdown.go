@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
@@ -32,6 +33,16 @@ func (i *insiders) remove(r *run) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.runs, r)
+}
+
+// endComing ends the runs that are still coming, and says whether there are some.
+func (i *insiders) endComing() (some bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for r := range i.runs {
+		some = r.endComing() || some
+	}
+	return some
 }
 
 func (i *insiders) enter(id int) {
@@ -64,8 +75,8 @@ func (i *insiders) ids() []int {
 	return slices.Compact(all)
 }
 
-// Shutdown ends the strategy whatever its replicas do: it refuses new calls, cancels the run that is under way and those
-// that wait, and waits for their functions until ctx is over. nil: all is gone. Otherwise the strategy is closed too, and
+// Shutdown ends the strategy whatever its replicas do: it refuses new calls, cancels the run that is under way, those that
+// wait, and calls that wait for other workers, and waits for their functions until ctx is over. nil: all is gone. Otherwise the strategy is closed too, and
 // the error, with the context's and its cause, names the replicas whose functions have not returned: collectives in them
 // fail, and what they use stays until they return.
 //
@@ -113,14 +124,10 @@ func (s *Strategy) Shutdown(ctx context.Context) error {
 
 // endRuns takes the strategy from libdist, with what is under way; s.mu is held. An error: it is as it was.
 func (s *Strategy) endRuns(ctx context.Context) error {
-	for s.users > s.running.inUse() { // questions are short; libdist ends runs, and nothing else
-		if ctx.Err() != nil {
-			report := newError(ErrFailedPrecondition, "a call that was given a function has not returned, and is no run")
-			report.cause = why(ctx)
-			return report
-		}
-		s.idle.Wait()
+	if err := s.endOthers(ctx); err != nil {
+		return err
 	}
+	s.endComing()
 	for s.entering > 0 && ctx.Err() == nil {
 		s.idle.Wait()
 	}
@@ -137,6 +144,57 @@ func (s *Strategy) endRuns(ctx context.Context) error {
 	}
 	s.held.end(shutWindow)
 	return nil
+}
+
+// endOthers waits for calls that are no runs; s.mu is held. Those that wait for other workers it cancels, again and again,
+// as one may only be on its way to its wait.
+func (s *Strategy) endOthers(ctx context.Context) error {
+	if s.hasPeers() {
+		defer s.wakeOften()()
+	}
+	for s.users > s.running.inUse() { // questions are short; libdist ends runs, and nothing else
+		if ctx.Err() != nil {
+			report := newError(ErrFailedPrecondition, "a call that was given a function has not returned, and is no run")
+			report.cause = why(ctx)
+			return report
+		}
+		if s.hasPeers() {
+			_ = cdist.Dist_strategy_cancel(s.native) // fails only for NULL
+		}
+		s.idle.Wait()
+	}
+	return nil
+}
+
+// endComing ends runs of which no function has begun: libdist, which ends the others, may not have heard of them yet, and
+// must not take the strategy from them. s.mu is held.
+func (s *Strategy) endComing() {
+	if !s.inside.endComing() {
+		return
+	}
+	defer s.wakeOften()()
+	for s.inside.endComing() {
+		s.idle.Wait()
+	}
+}
+
+// wakeOften wakes who waits for s.idle every few milliseconds, until it is stopped.
+func (s *Strategy) wakeOften() (stop func()) {
+	stopped, tick := make(chan struct{}), time.NewTicker(5*time.Millisecond)
+	go func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-stopped:
+				return
+			case <-tick.C:
+				s.mu.Lock()
+				s.idle.Broadcast()
+				s.mu.Unlock()
+			}
+		}
+	}()
+	return func() { close(stopped) }
 }
 
 // hasLeft tells a Shutdown that a replica's function has returned.

@@ -168,3 +168,26 @@ func TestShutdownIsRefused(t *testing.T) {
 	}
 	usable(t, s)
 }
+
+// libdist must not take the strategy from a run that is about to call it.
+func TestShutdownWhileARunComes(t *testing.T) {
+	spins := 0
+	for i := 0; i < 2000; i++ {
+		s := newStrategy(t, dist.Options{Replicas: 1})
+		begun, done := make(chan struct{}), make(chan error, 1)
+		go func() {
+			close(begun)
+			done <- s.Run(background, func(r *dist.Replica) error { return r.Barrier() })
+		}()
+		<-begun
+		for range i % 400 * 10 { // another moment each time
+			spins++
+		}
+		if err := s.Shutdown(background); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil && !errors.Is(err, dist.ErrCancelled) && !errors.Is(err, dist.ErrFailedPrecondition) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -299,6 +299,9 @@ func (s *Strategy) count(native int64) {
 	}
 }
 
+// hasPeers says whether there are other workers.
+func (s *Strategy) hasPeers() bool { return s != nil && s.local != s.replicas }
+
 // numLocal is how many replicas this worker has; 0 for nil.
 func (s *Strategy) numLocal() int {
 	if s == nil {
@@ -347,7 +350,9 @@ func (s *Strategy) ParameterDevice(index int) (name string, err error) {
 }
 
 // Cancel ends the run that is under way: every replica that waits in a collective, now or later in that run, gets
-// ErrCancelled, and so does Run once the replica functions are back. No run: nothing happens.
+// ErrCancelled, and so does Run once the replica functions are back. What waits for other workers from outside of runs, as
+// Reduce or a step of a dataset, ends so too: context.AfterFunc(ctx, func() { strategy.Cancel() }) lets it heed a context.
+// No run, and nobody who waits: nothing happens.
 func (s *Strategy) Cancel() error {
 	var u uses
 	defer u.end()

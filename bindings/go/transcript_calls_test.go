@@ -133,6 +133,17 @@ func communication(l *line, key string) *dist.CommunicationOptions {
 }
 
 var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
+	"network_create": func(_ *player, l *line, a *answer) error {
+		n, err := dist.NewNetwork(l.given.int("num_workers"),
+			&dist.NetworkOptions{CreditBytes: int64(l.given.int("options.credit_bytes"))})
+		if err == nil {
+			a.object("out", n, n == nil)
+		}
+		return err
+	},
+	"network_destroy": func(p *player, l *line, _ *answer) error {
+		return get[*dist.Network](p, l.given["network"]).Close()
+	},
 	"strategy_create": func(p *player, l *line, a *answer) error {
 		s, err := dist.New(dist.Options{
 			Kind:        dist.Kind(l.given.int("options.kind")),
@@ -143,6 +154,10 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 
 			DeviceAssignment:    get[*dist.DeviceAssignment](p, l.given["options.device_assignment"]),
 			UseSPMDPartitioning: l.given.int("options.use_spmd_partitioning") != 0,
+
+			ClusterResolver: get[*dist.ClusterResolver](p, l.given["options.cluster_resolver"]),
+			Network:         get[*dist.Network](p, l.given["options.network"]),
+			StagingBytes:    int64(l.given.int("options.staging_bytes")),
 		})
 		if err == nil {
 			a.object("out", s, s == nil)
@@ -268,7 +283,8 @@ var replicaCalls = map[string]func(p *player, l *line, a *answer) error{
 		return err
 	},
 	"all_reduce_value": func(p *player, l *line, a *answer) error {
-		out, err := p.theReplica(l).AllReduceValue(dist.ReduceOp(l.given.int("op")), p.theValue(l, "value"))
+		out, err := p.theReplica(l).AllReduceValue(dist.ReduceOp(l.given.int("op")), p.theValue(l, "value"),
+			dist.Timeout(time.Duration(l.given.int("options.timeout_ns"))))
 		return a.made(out, err)
 	},
 	"all_gather_value": func(p *player, l *line, a *answer) error {

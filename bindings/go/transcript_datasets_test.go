@@ -21,6 +21,7 @@ func datasetOptions(l *line) *dist.DatasetOptions {
 		NumWorkers:           f.int("options.num_workers"),
 		WorkerIndex:          f.int("options.worker_index"),
 		WorkerBatches:        f.int("options.worker_batches") != 0,
+		AsOneProcess:         f.int("options.as_one_process") != 0,
 		ShardHint:            f.int("options.shard_hint") != 0,
 		Interleave:           f.int("options.interleave"),
 		StaticShapes:         choice(f, "options.static_shapes"),

@@ -130,6 +130,10 @@ func (p *player) below(function *line) (failure error) {
 
 // perform does one call and compares what comes. It returns the call's own failure.
 func (p *player) perform(l *line) error {
+	if l.name == "workers" {
+		p.workers(l)
+		return nil
+	}
 	call, known := calls[l.name]
 	if !known {
 		p.fault(l, "a function that is not known")
@@ -144,6 +148,21 @@ func (p *player) perform(l *line) error {
 		}
 	}
 	return err
+}
+
+// workers does each worker's calls on a goroutine of its own.
+func (p *player) workers(call *line) {
+	var all sync.WaitGroup
+	for _, worker := range call.below {
+		p.take(call, func(l *line) bool { return l == worker })
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			runtime.LockOSThread()
+			_ = p.below(worker)
+		}()
+	}
+	all.Wait()
 }
 
 func (p *player) fault(l *line, format string, arguments ...any) {

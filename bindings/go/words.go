@@ -22,7 +22,7 @@ var (
 
 func init() {
 	for _, field := range strings.Fields(`
-		axis batch_sizes bucketizing_dynamic_shape bytes_per_pack clip_norm communication computation_shape
+		as_one_process axis batch_sizes bucketizing_dynamic_shape bytes_per_pack clip_norm communication computation_shape
 		computation_stride cross_device device_assignment drop_remainder enable_dynamic_batch_size fetch_to_device
 		global_batch_size has_timeout implementation learning_rate num_logical_devices num_packs num_replicas_in_sync
 		num_workers parameter_device place_dataset_on_device reduce_to_device replication_mode shard_hint shard_policy

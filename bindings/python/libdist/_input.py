@@ -29,11 +29,15 @@ class DatasetOptions(TypedDict, total=False):
     shard_policy: int
     """A ShardPolicy: what of the source goes to which worker."""
     num_workers: int
-    """That read this dataset together; 0: 1."""
+    """That read this dataset together; 0: those of the strategy, and this one of them."""
     worker_index: int
-    """Which of them this one is."""
+    """Which of them this one is, where num_workers is given."""
     worker_batches: bool
     """global_batch_size counts what one worker gets of a batch."""
+    as_one_process: bool
+    """Replica r of all workers gets what replica r of one process with all of them would, so that training has the same
+    bits however replicas are divided among workers; else workers take turns at the pieces, as TensorFlow's do. Every
+    worker reads everything. Only with ShardPolicy.AUTO and DATA."""
     shard_hint: bool
     """The source wants to be sharded element by element; see ShardPolicy.HINT."""
     interleave: int

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 from . import _calls, _cdist, values
@@ -201,7 +202,8 @@ class Dataset:
         token = _calls.keep(target)
         try:
             native = _cdist.dist_dataset_reduce
-            result = self._call(native, handle, values.handle_of(state), token, failures=target.failures)
+            with self._strategy._waiting():
+                result = self._call(native, handle, values.handle_of(state), token, failures=target.failures)
         finally:
             _calls.release(token)
         return values.owned(result)
@@ -270,17 +272,23 @@ class DatasetIterator:
 
     def __init__(self, dataset: Dataset, handle: int) -> None:
         self._sources = dataset._sources
+        self._workers = dataset._strategy if dataset._strategy._has_peers else None
         self._handle = handle
         _iterators.add(self)
 
     def __iter__(self) -> DatasetIterator:
         return self
 
+    def _waiting(self) -> AbstractContextManager[Any]:
+        """Around a step, which may wait for other workers."""
+        return nullcontext() if self._workers is None else self._workers._waiting()
+
     def __next__(self) -> Any:
         if not self._handle:
             raise StopIteration
         try:
-            return values.owned(call(self._sources, _cdist.dist_iterator_next, self._handle))
+            with self._waiting():
+                return values.owned(call(self._sources, _cdist.dist_iterator_next, self._handle))
         except OutOfRange as error:
             if error._told:
                 raise StopIteration from None
@@ -288,7 +296,8 @@ class DatasetIterator:
 
     def next_optional(self) -> Any:
         """The next batch; None at the end (TensorFlow: get_next_as_optional)."""
-        return values.owned(call(self._sources, _cdist.dist_iterator_next_optional, self._native()))
+        with self._waiting():
+            return values.owned(call(self._sources, _cdist.dist_iterator_next_optional, self._native()))
 
     @property
     def position(self) -> Position:

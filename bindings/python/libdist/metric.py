@@ -52,7 +52,9 @@ class Metric:
 
     def result(self) -> float:
         """The metric over all updates since it was made or reset."""
-        return float(_cdist.dist_metric_result(self._strategy._native("dist_metric_result"), self._native()))
+        handle = self._strategy._native("dist_metric_result")
+        with self._strategy._waiting():
+            return float(_cdist.dist_metric_result(handle, self._native()))
 
     def reset(self) -> None:
         """Forgets all updates of all replicas."""

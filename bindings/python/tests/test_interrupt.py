@@ -65,6 +65,8 @@ class Interrupt(unittest.TestCase):
         options = dict(kind=StrategyKind.MULTI_WORKER_MIRRORED, cluster_resolver=resolver, timeout=-1)
         strategy = Strategy(1, network=Network(2), **options)
         row = strategy.values_from_function(lambda context: np.ones(1))
+        rows = strategy.dataset_from_tensors(np.ones(4), global_batch_size=2)
+        metric = libdist.Metric(strategy, libdist.MetricKind.SUM)
 
         done = threading.Event()
 
@@ -86,6 +88,10 @@ class Interrupt(unittest.TestCase):
             lambda: strategy.variable(np.ones(1)),
             lambda: strategy.gather(row),
             lambda: strategy.reduce(ReduceOp.SUM, row),
+            lambda: next(iter(rows)),
+            lambda: iter(rows).next_optional(),
+            lambda: rows.reduce(None, lambda state, batch: batch),
+            lambda: metric.result(),
         ):
             try:
                 call()
@@ -94,7 +100,7 @@ class Interrupt(unittest.TestCase):
         done.set()
         keys.join()
         """
-        self.check(body, *["KeyboardInterrupt"] * 3)
+        self.check(body, *["KeyboardInterrupt"] * 7)
 
     def test_ctrl_c_ends_a_run_on_logical_devices(self):
         body = """

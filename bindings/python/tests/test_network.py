@@ -116,6 +116,33 @@ class Workers(unittest.TestCase):
                 seen = on_workers(workers, lambda _, strategy: train(strategy))
                 self.assertEqual(seen, [[*wanted, 1], [*wanted, 2]])
 
+    def test_they_read_the_rows_of_one_process(self):
+        def read_rows(strategy, as_one_process):
+            """Trains on some rows: those of each replica, a list a step, and what came of it."""
+            rows = {}
+            total = strategy.variable(np.float32(0), aggregation=Aggregation.MEAN)
+            options = dict(global_batch_size=5, shuffle=True, seed=3, as_one_process=as_one_process)
+
+            def step(replica, x):
+                rows.setdefault(replica.id, []).append(x.tolist())
+                replica.assign(total, x.sum() * np.float32(replica.id + 1), Assign.ADD)
+
+            for batch in strategy.dataset_from_tensors(np.arange(1, 12, dtype=np.float32) / 10, **options):
+                strategy.run_values(step, (batch,))
+            return rows, float(total.read())
+
+        with Strategy(3) as one:
+            wanted, trained = read_rows(one, False)
+        self.assertEqual([len(wanted[id]) for id in range(3)], [3] * 3)
+        for as_one_process in True, False:
+            seen = on_workers(workers_of(2, 1), lambda _, strategy, given=as_one_process: read_rows(strategy, given))
+            self.assertEqual({**seen[0][0], **seen[1][0]} == wanted, as_one_process, seen)
+            self.assertEqual([own == trained for _, own in seen], [as_one_process] * 2)
+        with self.assertRaisesRegex(InvalidArgument, "as_one_process is 1"):
+            workers_of(1, 1)[0].dataset_from_tensors(
+                np.ones(2), global_batch_size=2, as_one_process=True, shard_policy=libdist.ShardPolicy.OFF
+            )
+
     def test_host_threads(self):
         workers = workers_of(1, 1, threads=Threads.HOST)
 

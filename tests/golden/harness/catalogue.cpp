@@ -19,7 +19,7 @@ constexpr Replayed kAreas[] = {
     {"tpu_split", replay_tpu_split},
     {"partitioners", replay_partitioners},
     {"parameter_server", nullptr},
-    {"multi_worker", replay_multi_worker, "failure/death*", false},
+    {"multi_worker", replay_multi_worker, "failure/death*"},
 };
 
 }  // namespace

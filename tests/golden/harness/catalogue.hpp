@@ -11,9 +11,8 @@ namespace golden {
 
 struct Replayed {
   std::string_view area;
-  ReplayFn replay;              // NULL: what the area is about is not in libdist yet
-  const char* not_yet = "";     // a glob of ids whose cases are not in libdist yet
-  bool has_transcripts = true;  // its programs are on one thread, so that their calls have an order
+  ReplayFn replay;           // NULL: what the area is about is not in libdist yet
+  const char* not_yet = "";  // a glob of ids whose cases are not in libdist yet
 };
 
 std::span<const Replayed> all_areas() noexcept;

@@ -91,10 +91,10 @@ Json Replay::encode(dist_value* value) {
     case DIST_VALUE_TENSOR: {
       dist_tensor view;
       check(dist_value_tensor(value, &view));
+      dist_strategy* const maker = state_->memory_of(*this);  // outside: transcripts have its making
       const Looking looking;
       int32_t ours = 0;
-      if (dist_variable_created_in_scope(state_->memory_of(*this), value, &ours) != DIST_OK)
-        return encode(view);
+      if (dist_variable_created_in_scope(maker, value, &ours) != DIST_OK) return encode(view);
       // It shows a variable's copy, which is a variable of one copy in Python.
       Json copies(rapidjson::kArrayType);
       copies.PushBack(encode(view), memory());

@@ -2,9 +2,9 @@
 #include "worker_program.hpp"
 
 #include <exception>
-#include <thread>
 
 #include "programs.hpp"
+#include "worker_threads.hpp"
 
 namespace golden {
 namespace {
@@ -60,20 +60,24 @@ Workers::Workers(Replay& replay, int64_t timeout_ns) : replay_(replay) {
 }
 
 void Workers::on_all(const std::function<void(Worker&)>& body) {
-  std::vector<std::exception_ptr> thrown(size());
-  std::vector<std::thread> threads;
-  for (std::size_t w = 0; w < size(); ++w) {
-    threads.emplace_back([&, w] {
-      try {
-        body(*all_[w]);
-      } catch (...) {
-        thrown[w] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  struct Bodies {
+    Workers& workers;
+    const std::function<void(Worker&)>& body;
+    std::vector<std::exception_ptr> thrown;
+  } bodies{*this, body, std::vector<std::exception_ptr>(size())};
+  golden_on_workers(
+      size(),
+      [](std::size_t w, void* user_data) {
+        Bodies& all = *static_cast<Bodies*>(user_data);
+        try {
+          all.body(all.workers[w]);
+        } catch (...) {
+          all.thrown[w] = std::current_exception();
+        }
+      },
+      &bodies);
   rethrow_kept();
-  for (const std::exception_ptr& one : thrown) {
+  for (const std::exception_ptr& one : bodies.thrown) {
     if (one != nullptr) std::rethrow_exception(one);
   }
 }

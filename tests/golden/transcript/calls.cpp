@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -18,7 +19,7 @@ namespace {
 
 bool is_name(std::string_view literal) {
   return literal.size() > 1 && std::isdigit(static_cast<unsigned char>(literal[1])) != 0 &&
-         std::string_view("srvxdictapq").find(literal[0]) != std::string_view::npos &&
+         std::string_view("srvxdictapqn").find(literal[0]) != std::string_view::npos &&
          literal.find_first_not_of("0123456789", 1) == literal.npos;
 }
 
@@ -233,6 +234,16 @@ void set_environment(Player&, const Line& line) {
   }
 }
 
+// Each worker's calls on a thread of its own.
+void on_workers(Player& player, const Line& line) {
+  std::vector<std::thread> threads;
+  for (const auto& worker : line.below) {
+    player.take(line, [&](const Line& one) { return &one == worker.get(); });
+    threads.emplace_back([&] { player.perform_below(*worker); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 struct Entry {
   std::string_view name;
   Perform perform;
@@ -244,6 +255,7 @@ struct Entry {
 constexpr Entry kCalls[] = {
     {"setenv", set_environment},
     {"slurm_expand_host_list", expand_host_list},
+    {"workers", on_workers},
 #include "functions.inc"
 };
 

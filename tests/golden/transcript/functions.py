@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Takes the headers' functions and the table "Calls" of TRANSCRIPTS.md, and writes what the recorder and the player are
-# made of. The table is the list of what is recorded: a function that is in neither it nor SILENT nor UNPLAYED stays without a
-# definition of its wrapper, and a program that calls it is not linked.
+# made of. The table is the list of what is recorded: a function that is in neither it nor SILENT stays without a definition
+# of its wrapper, and a program that calls it is not linked.
 #
 #     functions.py api.json TRANSCRIPTS.md --list FILE    FUNCTION(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), KEYS...) a line
 #     functions.py api.json TRANSCRIPTS.md --wrap FILE    the linker's options
@@ -15,9 +15,6 @@ import sys
 SILENT = {'dist_last_error', 'dist_fail', 'dist_status_name', 'dist_value_retain', 'dist_value_release',
           'dist_value_kind', 'dist_value_size', 'dist_value_key', 'dist_value_text', 'dist_value_variable',
           'dist_value_partition', 'dist_device_assignment_topology'}
-
-# Called by the programs of several workers alone, of which there are no transcripts.
-UNPLAYED = {'dist_network_create', 'dist_network_destroy'}
 
 # Whose entry in recorder and player is written by hand.
 BY_HAND = {'dist_slurm_expand_host_list'}
@@ -44,7 +41,7 @@ def main():
         functions = {one['name']: one for one in json.load(file)['functions']}
     with open(given.manual, encoding='utf-8') as file:
         names = recorded(file.read())
-    unknown = [name for name in [*names, *SILENT, *UNPLAYED] if name not in functions]
+    unknown = [name for name in [*names, *SILENT] if name not in functions]
     if unknown or len(set(names)) != len(names):
         sys.exit(f'{given.manual}: not declared, or there twice: {unknown}')
     if given.list:
@@ -61,8 +58,8 @@ def main():
                            f'{keys})\n')
     if given.wrap:
         with open(given.wrap, 'w', encoding='utf-8') as file:
-            file.writelines(f'--wrap={name}\n' for name in sorted(functions) if name not in SILENT | UNPLAYED)
-            file.write('--wrap=setenv\n--wrap=unsetenv\n')
+            file.writelines(f'--wrap={name}\n' for name in sorted(functions) if name not in SILENT)
+            file.write('--wrap=setenv\n--wrap=unsetenv\n--wrap=golden_on_workers\n')
 
 
 main()

@@ -43,6 +43,8 @@ template <>
 inline constexpr char kLetter<dist_cluster_spec> = 'p';
 template <>
 inline constexpr char kLetter<dist_cluster_resolver> = 'q';
+template <>
+inline constexpr char kLetter<dist_network> = 'n';
 template <class T>
 concept Object = kLetter<std::remove_const_t<T>>
 != 0;

@@ -27,6 +27,7 @@ void destroy(char kind, void* object) {
     case 't': dist_topology_destroy(static_cast<dist_topology*>(object)); break;
     case 'p': dist_cluster_spec_destroy(static_cast<dist_cluster_spec*>(object)); break;
     case 'q': dist_cluster_resolver_destroy(static_cast<dist_cluster_resolver*>(object)); break;
+    case 'n': dist_network_destroy(static_cast<dist_network*>(object)); break;
     case 'a': dist_device_assignment_destroy(static_cast<dist_device_assignment*>(object)); break;
     default: dist_cross_device_destroy(static_cast<dist_cross_device*>(object)); break;
   }

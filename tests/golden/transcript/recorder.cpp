@@ -54,7 +54,9 @@ std::string Log::comes(char kind, const void* object, std::string_view, bool fre
   const std::lock_guard lock(mutex_);
   if (kind == 'v') see(object);
   const auto at = numbers_.find(object);
-  return at == numbers_.end() || (fresh && kind != 'v') ? add(kind, object) : reference(at->second);
+  // What libdist has ended itself may have left its address to another kind of object.
+  const bool is_new = at == numbers_.end() || kinds_[at->second] != kind || (fresh && kind != 'v');
+  return is_new ? add(kind, object) : reference(at->second);
 }
 
 void Log::see(const void* value) {

@@ -59,10 +59,22 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   fn("device_assignment", all.device_assignment);
   fn("use_spmd_partitioning", all.use_spmd_partitioning);
   fn("numerics", all.numerics);
+  fn("cluster_resolver", all.cluster_resolver);
+  fn("network", all.network);
+  fn("staging_bytes", all.staging_bytes);
   Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
                    all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
-                   all.network != nullptr || all.replicas_of_workers != nullptr};
+                   all.replicas_of_workers != nullptr};
   fn("functions", rest);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_network_options> = true;
+template <class Fn>
+void walk(dist_network_options& all, const Fn& fn) {
+  fn("credit_bytes", all.credit_bytes);
+  Unsupported rest{all.allocator.alloc != nullptr};
+  fn("allocator", rest);
 }
 
 template <>

@@ -132,6 +132,47 @@ void a_wrong_part_is_noticed(void**) {
   }
 }
 
+// Two workers that wait for one another.
+constexpr char kWorkers[] =
+    "dist-transcripts\t1\n"
+    "case\texample\ttwo_workers/reduce\n"
+    "0\tnetwork_create\tnum_workers=2\t->\tstatus=0\tout=n1\n"
+    "0\tcluster_spec_from_json\ttext=t:{%22worker%22:[%22a:1%22,%22b:1%22]}\t->\tstatus=0\tout=p1\n"
+    "0\tcluster_resolver_create_simple\tspec=p1\toptions.task_type=t:worker\toptions.has_task_id=1\t->\t"
+    "status=0\tout=q1\n"
+    "0\tcluster_resolver_create_simple\tspec=p1\toptions.task_type=t:worker\toptions.has_task_id=1\t"
+    "options.task_id=1\t->\tstatus=0\tout=q2\n"
+    "0\tstrategy_create\toptions.kind=5\toptions.num_replicas=1\toptions.timeout_ns=20000000000\t"
+    "options.cluster_resolver=q1\toptions.network=n1\t->\tstatus=0\tout=s1\n"
+    "0\tstrategy_create\toptions.kind=5\toptions.num_replicas=1\toptions.timeout_ns=20000000000\t"
+    "options.cluster_resolver=q2\toptions.network=n1\t->\tstatus=0\tout=s2\n"
+    "0\tnetwork_destroy\tnetwork=n1\t->\n"
+    "0\tworkers\t->\n"
+    "1\tworker\tworker=0\t->\n"
+    "2\tvalue_create_tensor\tstrategy=s1\ttensor=f32::0000803f\t->\tstatus=0\tout=v1\tout.is=f32::0000803f\n"
+    "2\treduce\tstrategy=s1\top=1\tvalue=v1\t->\tstatus=0\tout=v2\tout.is=f32::00004040\n"
+    "1\tworker\tworker=1\t->\n"
+    "2\tvalue_create_tensor\tstrategy=s2\ttensor=f32::00000040\t->\tstatus=0\tout=v3\tout.is=f32::00000040\n"
+    "2\treduce\tstrategy=s2\top=1\tvalue=v3\t->\tstatus=0\tout=v4\tout.is=f32::00004040\n"
+    "0\tstrategy_destroy\tstrategy=s1\t->\tstatus=0\n"
+    "0\tstrategy_destroy\tstrategy=s2\t->\tstatus=0\n"
+    "end\t1\t16\n";
+
+void a_wrong_answer_of_a_worker_is_noticed(void**) {
+  const std::vector<std::string> faults = faults_of(kWorkers);
+  for (const std::string& fault : faults) print_error("%s\n", fault.c_str());
+  assert_true(faults.empty());
+  const std::pair<const char*, const char*> damages[] = {
+      {"out=v2\tout.is=f32::00004040", "out=v2\tout.is=f32::00004041"},
+      {"out=v4\tout.is=f32::00004040", "out=v3\tout.is=f32::00004040"},
+      {"tensor=f32::00000040", "tensor=f32::00000041"},
+      {"network=n1\t->\tstatus=0\tout=s2", "network=n2\t->\tstatus=0\tout=s2"}};
+  for (const auto& [from, to] : damages) {
+    if (faults_of(replaced(kWorkers, from, to)).empty())
+      fail_msg("%s in the place of %s is not noticed", to, from);
+  }
+}
+
 void what_is_unknown_is_noticed(void**) {
   assert_false(faults_of(replaced(kProgram, "0\treduce\t", "0\treduce_it\t")).empty());
   assert_false(faults_of(replaced(kProgram, "value=v1", "value=v9")).empty());
@@ -198,6 +239,7 @@ int run(const std::string& file) {
                                    cmocka_unit_test(the_program_is_right),
                                    cmocka_unit_test(a_wrong_answer_is_noticed),
                                    cmocka_unit_test(a_wrong_part_is_noticed),
+                                   cmocka_unit_test(a_wrong_answer_of_a_worker_is_noticed),
                                    cmocka_unit_test(what_is_unknown_is_noticed)};
   for (auto& [name, area] : areas)
     tests.push_back({area.name.c_str(), all_is_as_written, nullptr, nullptr, &area});

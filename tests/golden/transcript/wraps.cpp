@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "recorder.hpp"
+#include "tests/golden/replay/worker_threads.hpp"
 
 namespace golden::transcript {
 namespace {
@@ -16,10 +17,13 @@ namespace {
 // More than any program reads of a source without an end.
 constexpr int64_t kLongestTable = 400;
 
-// Where each replica is when one of them fails is the moment's.
+// Where each replica is when one of them fails is the moment's, and so is how long a worker has waited.
 std::string error_literal() {
   const std::string_view text = dist_last_error();
-  return text.find("has left its function") == text.npos ? text_literal(text.data()) : "?";
+  for (const std::string_view words : {"has left its function", "the deadline of "}) {
+    if (text.find(words) != text.npos) return "?";
+  }
+  return text_literal(text.data());
 }
 
 // ---- The program's functions, recorded
@@ -271,6 +275,29 @@ dist_status expand_host_list(decltype(&dist_slurm_expand_host_list) real, const 
   return status;
 }
 
+struct Workers {
+  golden_worker_fn fn;
+  void* user_data;
+  std::vector<Line*> lines;
+};
+
+void on_workers(decltype(&golden_on_workers) real, std::size_t n, golden_worker_fn fn, void* user_data) {
+  Log* const log = Log::current();
+  if (log == nullptr) return real(n, fn, user_data);
+  Line* const line = log->call("workers");
+  Workers all{fn, user_data, {}};
+  for (std::size_t worker = 0; worker < n; ++worker) {
+    all.lines.push_back(log->invocation(line, "worker"));
+    all.lines.back()->given = {{"worker", std::to_string(worker)}};
+  }
+  const auto in_line = [](std::size_t worker, void* workers) {
+    const Workers& all = *static_cast<Workers*>(workers);
+    const Log::Scope scope(all.lines[worker]);
+    all.fn(worker, all.user_data);
+  };
+  real(n, in_line, &all);
+}
+
 // nullptr: it is unset.
 void record_environment(const char* name, const char* value) {
   Log* const log = Log::current();
@@ -296,6 +323,11 @@ extern "C" dist_status __real_dist_slurm_expand_host_list(const char*, dist_text
 extern "C" dist_status __wrap_dist_slurm_expand_host_list(const char* host_list, dist_text_fn fn,
                                                           void* user_data) {
   return golden::transcript::expand_host_list(__real_dist_slurm_expand_host_list, host_list, fn, user_data);
+}
+
+extern "C" void __real_golden_on_workers(std::size_t, golden_worker_fn, void*);
+extern "C" void __wrap_golden_on_workers(std::size_t n, golden_worker_fn fn, void* user_data) {
+  golden::transcript::on_workers(__real_golden_on_workers, n, fn, user_data);
 }
 
 extern "C" int __real_setenv(const char*, const char*, int);

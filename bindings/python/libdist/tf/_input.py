@@ -107,6 +107,16 @@ def _shard_policy(dataset: Dataset) -> libdist.ShardPolicy:
     return libdist.ShardPolicy[dataset.options().experimental_distribute.auto_shard_policy.name]
 
 
+def _batch_sizes(strategy: libdist.Strategy, dataset: Dataset) -> dict[str, Any]:
+    """Where every worker reads all, batches are cut by the size of a full one, whatever the first one has."""
+    place = strategy.query()
+    every, own = place.num_workers, place.num_local_replicas
+    even = place.num_replicas == every * own and place.first_replica == place.worker * own
+    if dataset._batch_size is None or every == 1 or not even or _shard_policy(dataset) != libdist.ShardPolicy.OFF:
+        return {}
+    return {"batch_sizes": libdist.batch_sizes_for_worker(dataset._batch_size, every, own, place.worker)}
+
+
 def distribute(strategy: libdist.Strategy, dataset: Any, options: Optional[InputOptions]) -> DistributedDataset:
     """Strategy.experimental_distribute_dataset(): an element of the dataset is a batch for all replicas."""
     if not isinstance(dataset, Dataset):
@@ -116,6 +126,7 @@ def distribute(strategy: libdist.Strategy, dataset: Any, options: Optional[Input
         dataset._source(strategy, forms),
         static_shapes=1 if dataset._static else -1,
         shard_policy=_shard_policy(dataset),
+        **_batch_sizes(strategy, dataset),
         **input_options(options),
     )
     return DistributedDataset(native, strategy, forms)

@@ -175,6 +175,8 @@ class InputOptions:
         experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
         experimental_place_dataset_on_device: bool = False,
         experimental_per_replica_buffer_size: int = 1,
+        *,
+        as_one_process: bool = False,
     ) -> None:
         self.experimental_fetch_to_device = experimental_fetch_to_device
         """Without effect: batches lie in memory that replicas read anyway."""
@@ -184,6 +186,9 @@ class InputOptions:
         """Without effect: the device is the host."""
         self.experimental_per_replica_buffer_size = experimental_per_replica_buffer_size
         """Batches that are made ahead."""
+        self.as_one_process = as_one_process
+        """libdist's own, for experimental_distribute_dataset(): replica r of all workers gets what replica r of one process
+        with all of them would, so that training has the same bits however replicas are divided among workers."""
 
     def _native(self) -> dict[str, Any]:
         fetch = self.experimental_fetch_to_device
@@ -192,6 +197,7 @@ class InputOptions:
             "replication_mode": libdist.InputMode[self.experimental_replication_mode.name],
             "place_dataset_on_device": self.experimental_place_dataset_on_device,
             "prefetch": self.experimental_per_replica_buffer_size or -1,
+            "as_one_process": self.as_one_process,
         }
 
 

@@ -31,7 +31,7 @@ AUTOTUNE = -1
 
 
 class AutoShardPolicy(enum.Enum):
-    """How a dataset is divided between workers; here there is one."""
+    """How a dataset is divided between workers."""
 
     OFF = -1
     AUTO = 0
@@ -137,12 +137,17 @@ class Dataset(Refusing):
     _tf_name = "tf.data.Dataset"
 
     def __init__(
-        self, make: Callable[[], Iterable[Any]], static: bool = True, options: Optional[Options] = None
+        self,
+        make: Callable[[], Iterable[Any]],
+        static: bool = True,
+        options: Optional[Options] = None,
+        batch_size: Optional[int] = None,
     ) -> None:
-        """make: an iterable for each pass. static: whether all elements have the same shape."""
+        """make: an iterable for each pass. static: whether all elements have the same shape. batch_size: of full batches."""
         self._make = make
         self._static = static
         self._options = options or Options()
+        self._batch_size = batch_size
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._make())
@@ -158,8 +163,14 @@ class Dataset(Refusing):
 
         return make
 
-    def _then(self, make: Callable[[], Iterable[Any]], static: Optional[bool] = None) -> Dataset:
-        return Dataset(make, self._static if static is None else static, self._options)
+    def _then(
+        self, make: Callable[[], Iterable[Any]], static: Optional[bool] = None, batch_size: Optional[int] = None
+    ) -> Dataset:
+        return Dataset(make, self._static if static is None else static, self._options, batch_size)
+
+    def _some(self, make: Callable[[], Iterable[Any]]) -> Dataset:
+        """Elements of this dataset."""
+        return self._then(make, batch_size=self._batch_size)
 
     # ---- sources ----------------------------------------------------------------------------------------------------
 
@@ -221,7 +232,7 @@ class Dataset(Refusing):
                 if len(group) == batch_size or not drop_remainder:
                     yield _stacked(group)
 
-        return self._then(make, static=self._static and drop_remainder)
+        return self._then(make, static=self._static and drop_remainder, batch_size=batch_size)
 
     def unbatch(self) -> Dataset:
         """The rows of each element."""
@@ -238,7 +249,7 @@ class Dataset(Refusing):
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which the predicate is true."""
-        return self._then(lambda: (element for element in self if predicate(*_arguments(element))))
+        return self._some(lambda: (element for element in self if predicate(*_arguments(element))))
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
         """The elements of the datasets that map_func makes of each element, one after another."""
@@ -259,7 +270,7 @@ class Dataset(Refusing):
             while buffer:
                 yield buffer.pop(generator.integers(len(buffer)))
 
-        return self._then(make)
+        return self._some(make)
 
     def repeat(self, count: Optional[int] = None) -> Dataset:
         """The elements `count` times; None or -1: without end."""
@@ -269,15 +280,15 @@ class Dataset(Refusing):
             passes: Iterable[int] = itertools.count() if endless else range(count or 0)
             return (element for _ in passes for element in self)
 
-        return self._then(make)
+        return self._some(make)
 
     def take(self, count: int) -> Dataset:
         """The first `count` elements; -1: all."""
-        return self._then(lambda: itertools.islice(self, None if count < 0 else count))
+        return self._some(lambda: itertools.islice(self, None if count < 0 else count))
 
     def skip(self, count: int) -> Dataset:
         """All but the first `count` elements; -1: none."""
-        return self._then(lambda: iter(()) if count < 0 else itertools.islice(self, count, None))
+        return self._some(lambda: iter(()) if count < 0 else itertools.islice(self, count, None))
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """These elements, then another dataset's."""
@@ -293,7 +304,7 @@ class Dataset(Refusing):
         """Every num_shards-th element, from `index` on."""
         if not 0 <= index < num_shards:
             raise libdist.InvalidArgument(f"Index must be between 0 and {num_shards - 1} (currently index = {index}).")
-        return self._then(lambda: itertools.islice(self, index, None, num_shards))
+        return self._some(lambda: itertools.islice(self, index, None, num_shards))
 
     def cache(self) -> Dataset:
         """The elements of the first pass, kept for all later ones."""
@@ -312,7 +323,7 @@ class Dataset(Refusing):
                 kept.extend(made)
                 done.append(True)
 
-        return self._then(make)
+        return self._some(make)
 
     def prefetch(self, buffer_size: int) -> Dataset:
         """The same elements: a distributed dataset makes batches ahead anyway."""
@@ -320,7 +331,7 @@ class Dataset(Refusing):
 
     def with_options(self, options: Options) -> Dataset:
         """The same elements, with options."""
-        return Dataset(self._make, self._static, options)
+        return Dataset(self._make, self._static, options, self._batch_size)
 
     # ---- what it is -------------------------------------------------------------------------------------------------
 

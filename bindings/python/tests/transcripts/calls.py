@@ -14,14 +14,14 @@ from logical_devices import CALLS as LOGICAL_DEVICES
 
 
 def strategy_create(g):
-    options = g.options("kind", "num_replicas", "threads")
-    if "options.timeout_ns" in g.fields:
-        options["timeout"] = g.number("options.timeout_ns") * 1e-9
+    options = g.options("kind", "num_replicas", "threads", "staging_bytes")
+    options.update(g.timeout())
     if "options.devices" in g.fields:
         options["devices"] = g.texts("options.devices")
     if "options.use_spmd_partitioning" in g.fields:
         options["use_spmd_partitioning"] = bool(g.number("options.use_spmd_partitioning"))
-    options["device_assignment"] = g.object("options.device_assignment")
+    for name in "device_assignment", "cluster_resolver", "network":
+        options[name] = g.object(f"options.{name}")
     strategy = Strategy(cross_device=g.object("options.cross_device"), **options)
     g.player.cross_devices.append(g.object("options.cross_device"))
     return strategy
@@ -138,7 +138,7 @@ def replica_update(g):
 
 DATASET = (
     "drop_remainder global_batch_size shuffle prefetch seed shard_policy num_workers worker_index worker_batches "
-    "shard_hint interleave static_shapes replication_mode fetch_to_device place_dataset_on_device"
+    "as_one_process shard_hint interleave static_shapes replication_mode fetch_to_device place_dataset_on_device"
 ).split()
 
 
@@ -286,6 +286,8 @@ CALLS = {
     "cross_device_kind": lambda g: g.needed("cross_device").kind,
     "cross_device_num_packs": lambda g: g.needed("cross_device").num_packs,
     "cross_device_device": lambda g: g.needed("cross_device").device,
+    "network_create": lambda g: libdist.Network(g.number("num_workers"), credit_bytes=g.number("options.credit_bytes")),
+    "network_destroy": close("network"),
     "strategy_create": strategy_create,
     "strategy_destroy": strategy_destroy,
     "strategy_num_replicas": lambda g: g.needed("strategy").num_replicas,
@@ -299,7 +301,7 @@ CALLS = {
     "replica_num_replicas": lambda g: g.object("replica").num_replicas if g.has("replica") else 0,
     "replica_strategy": lambda g: g.needed("replica").strategy,
     "all_reduce": all_reduce,
-    "all_reduce_value": lambda g: g.needed("replica").all_reduce_value(g.number("op"), g.object("value")),
+    "all_reduce_value": lambda g: g.needed("replica").all_reduce_value(g.number("op"), g.object("value"), **g.timeout()),
     "all_gather_value": lambda g: g.needed("replica").all_gather_value(g.object("value"), **g.options("axis")),
     "merge_call": merge_call,
     "value_create_tensor": made(lambda s, g: Value.tensor(s, g.tensor("tensor"))),

@@ -56,6 +56,11 @@ class Given:
         """The numbers among the options, by name."""
         return {name: self.number(prefix + name) for name in names if prefix + name in self.fields}
 
+    def timeout(self):
+        """The option, in seconds."""
+        name = "options.timeout_ns"
+        return {"timeout": self.number(name) * 1e-9} if name in self.fields else {}
+
     def destination(self, prefix="destination"):
         keys = {key.split(".")[1] for key in self.fields if key.startswith(prefix + ".")}
         if not keys and self.fields.get(prefix) == "-":

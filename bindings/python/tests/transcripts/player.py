@@ -14,7 +14,7 @@ from calls import CALLS
 from given import Answers, Given, NotInPython
 from lines import literal_of, quoted, same_literal, same_tree, tensor_of, text_of, tree_of
 
-_NAME = re.compile(r"^[srvxdictapq]\d+$")
+_NAME = re.compile(r"^[srvxdictapqn]\d+$")
 _TENSOR = re.compile(r"^(b?f\d+|[iu]\d+|c64|bool):[\d,]*:[0-9a-f]*$")
 
 
@@ -86,6 +86,9 @@ class Player:
 
     def call(self, line):
         """Makes a call, and compares."""
+        if line.name == "workers":
+            self.workers(line)
+            return
         function = CALLS.get(line.name)
         if function is None:
             raise NotImplementedError(f"{line}: a call that the player does not know")
@@ -100,6 +103,27 @@ class Player:
             if "status" in line.answered:
                 came["status"] = 0
         self.compare(line, line.answered, came)
+
+    def workers(self, line):
+        """Makes each worker's calls, on a thread of its own."""
+        failures = []
+
+        def play(worker):
+            try:
+                for call in worker.below:
+                    self.call(call)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=play, args=(worker,)) for worker in line.below]
+        for worker in line.below:
+            worker.used = True
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for failure in failures:
+            raise failure
 
     def compare(self, line, expected, came):
         for key, literal in expected.items():

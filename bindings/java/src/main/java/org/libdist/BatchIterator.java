@@ -13,12 +13,14 @@ import org.libdist.internal.dist_position;
  * of yours threw comes out of the methods, itself, checked exceptions too.
  */
 public final class BatchIterator extends NativeObject implements Iterator<Value> {
+    private final Strategy workers; // whose other workers a step waits for; null: none
     private final Target target; // the source's; null: none
     private Value ahead; // asked for by hasNext()
     private Position before; // where the pass was then
 
-    BatchIterator(long handle, Target target) {
+    BatchIterator(Strategy workers, long handle, Target target) {
         super(new Native("iterator", handle, DistModule::dist_iterator_destroy));
+        this.workers = workers;
         this.target = target;
     }
 
@@ -30,6 +32,7 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
     private Value call(Next next) {
         long[] out = new long[1];
         try (Uses uses = new Uses()) {
+            uses.waitingForPeersOf(workers);
             next.with(uses.of(this), out);
         } catch (DistException report) {
             throw Dataset.cause(target, report);

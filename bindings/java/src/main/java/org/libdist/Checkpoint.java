@@ -21,7 +21,7 @@ public final class Checkpoint extends NativeObject {
             Strategy strategy, Path path, List<Variable> variables, CheckpointOptions options) {
         checkNames(variables, options);
         try (Uses uses = new Uses()) {
-            DistModule.dist_checkpoint_save(uses.of(strategy, "strategy"), bytes(path),
+            DistModule.dist_checkpoint_save(uses.waiting(strategy), bytes(path),
                     uses.all(variables, "variables"), variables.size(),
                     options.toNative(uses, options.place(uses)));
         }
@@ -42,7 +42,7 @@ public final class Checkpoint extends NativeObject {
         checkNames(variables, options);
         try (Uses uses = new Uses()) {
             dist_position place = options.place(uses);
-            DistModule.dist_checkpoint_load(uses.of(strategy, "strategy"), bytes(path),
+            DistModule.dist_checkpoint_load(uses.waiting(strategy), bytes(path),
                     uses.all(variables, "variables"), variables.size(), options.toNative(uses, place));
             return options.hasPosition() ? Optional.of(Position.of(place)) : Optional.empty();
         }

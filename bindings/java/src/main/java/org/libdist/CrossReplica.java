@@ -18,6 +18,11 @@ public abstract class CrossReplica extends NativeObject {
         super(owner);
     }
 
+    /** Its handle, for a call that may wait for other workers. */
+    private long waiting(Uses uses) {
+        return uses.waiting((Strategy) this);
+    }
+
     /**
      * Reduces a per-replica value to one tensor; of a nest, each leaf. {@code op} is SUM or MEAN.
      *
@@ -27,7 +32,7 @@ public abstract class CrossReplica extends NativeObject {
         int[] given = axes.length == 0 ? null : axes;
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_reduce(uses.of(this), op.code, uses.of(value, "value"), given, axes.length, out);
+            DistModule.dist_reduce(waiting(uses), op.code, uses.of(value, "value"), given, axes.length, out);
             return Value.taken(out[0]);
         }
     }
@@ -44,7 +49,7 @@ public abstract class CrossReplica extends NativeObject {
     public Value reduceTo(ReduceOp op, Value value, Destination destination, CommunicationOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_reduce_to(uses.of(this), op.code, uses.of(value, "value"),
+            DistModule.dist_reduce_to(waiting(uses), op.code, uses.of(value, "value"),
                     Destination.toNative(uses, destination), options.toNative(uses), out);
             return Value.taken(out[0]);
         }
@@ -60,7 +65,7 @@ public abstract class CrossReplica extends NativeObject {
             ReduceOp op, List<Value> values, List<Destination> destinations, CommunicationOptions options) {
         return batch(values, destinations,
                 (uses, in, to, n, out) -> DistModule.dist_batch_reduce_to(
-                                uses.of(this), op.code, in, to, n, options.toNative(uses), out));
+                                waiting(uses), op.code, in, to, n, options.toNative(uses), out));
     }
 
     @FunctionalInterface
@@ -90,7 +95,7 @@ public abstract class CrossReplica extends NativeObject {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
             DistModule.dist_broadcast_to(
-                    uses.of(this), uses.of(value, "value"), Destination.toNative(uses, destination), out);
+                    waiting(uses), uses.of(value, "value"), Destination.toNative(uses, destination), out);
             return Value.taken(out[0]);
         }
     }
@@ -99,7 +104,7 @@ public abstract class CrossReplica extends NativeObject {
     public Value gather(Value value, int axis) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_gather(uses.of(this), uses.of(value, "value"), axis, out);
+            DistModule.dist_gather(waiting(uses), uses.of(value, "value"), axis, out);
             return Value.taken(out[0]);
         }
     }

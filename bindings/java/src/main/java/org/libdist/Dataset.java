@@ -21,10 +21,12 @@ import org.libdist.internal.Text;
  */
 public final class Dataset extends NativeObject implements Iterable<Value> {
     private final Target target; // the source's or function's; null: none
+    private final Strategy workers; // the strategy where steps wait for its other workers; null: they do not
 
-    private Dataset(long handle, Target target, long sizeBytes) {
+    private Dataset(Strategy strategy, long handle, Target target, long sizeBytes) {
         super(new Native("dataset", handle, DistModule::dist_dataset_destroy, sizeBytes));
         this.target = target;
+        workers = strategy.hasPeers() ? strategy : null;
     }
 
     /** Element i is row i of each of the tensors (features, labels, ...), which are copied. */
@@ -33,7 +35,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
             long[] out = new long[1];
             DistModule.dist_dataset_create_from_tensors(uses.of(strategy, "strategy"), uses.tensors(tensors),
                     tensors.size(), options.toNative(uses), out);
-            return new Dataset(out[0], null, tensors.stream().mapToLong(Tensor::sizeBytes).sum());
+            return new Dataset(strategy, out[0], null, tensors.stream().mapToLong(Tensor::sizeBytes).sum());
         }
     }
 
@@ -53,7 +55,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         Calls.<RuntimeException>keep(target,
                 (uses, token) -> DistModule.dist_dataset_create_from_callback(
                                 uses.of(strategy, "strategy"), token, options.toNative(uses), out));
-        return new Dataset(out[0], target, 0);
+        return new Dataset(strategy, out[0], target, 0);
     }
 
     /** Elements of files, which a function reads; otherwise as {@link #fromSource}. */
@@ -72,7 +74,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
                 (uses, token)
                         -> DistModule.dist_dataset_create_from_files(uses.of(strategy, "strategy"), files,
                                 files.length, token, options.toNative(uses), out));
-        return new Dataset(out[0], target, 0);
+        return new Dataset(strategy, out[0], target, 0);
     }
 
     /**
@@ -100,7 +102,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         Calls.<X>run(target,
                 (uses, token) -> DistModule.dist_dataset_create_from_function(
                                 uses.of(strategy, "strategy"), token, options.toNative(uses), out));
-        return new Dataset(out[0], source.get(), 0);
+        return new Dataset(strategy, out[0], source.get(), 0);
     }
 
     /** The handle, which is native code's from now on. */
@@ -151,6 +153,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         };
         return Calls.<X>valueOf(reducer, (uses, token, out) -> {
             try {
+                uses.waitingForPeersOf(workers);
                 DistModule.dist_dataset_reduce(uses.of(this), uses.ofNullable(initial), token, out);
             } catch (DistException report) {
                 if (target != null) {
@@ -177,7 +180,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         return ask(handle -> {
             long[] out = new long[1];
             DistModule.dist_iterator_create(handle, out);
-            return new BatchIterator(out[0], target);
+            return new BatchIterator(workers, out[0], target);
         });
     }
 
@@ -189,7 +192,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         } catch (DistException report) {
             throw cause(target, report);
         }
-        return new BatchIterator(out[0], target);
+        return new BatchIterator(workers, out[0], target);
     }
 
     /**

@@ -22,6 +22,7 @@ public final class DatasetOptions {
     private int numWorkers;
     private int workerIndex;
     private boolean workerBatches;
+    private boolean asOneProcess;
     private boolean shardHint;
     private int interleave;
     private int staticShapes;
@@ -43,6 +44,7 @@ public final class DatasetOptions {
         copy.numWorkers = numWorkers;
         copy.workerIndex = workerIndex;
         copy.workerBatches = workerBatches;
+        copy.asOneProcess = asOneProcess;
         copy.shardHint = shardHint;
         copy.interleave = interleave;
         copy.staticShapes = staticShapes;
@@ -96,7 +98,10 @@ public final class DatasetOptions {
         return copy;
     }
 
-    /** Several workers read this dataset together; which of them this one is. */
+    /**
+     * Several workers read this dataset together; which of them this one is. Without it they are those of the
+     * strategy.
+     */
     public DatasetOptions workers(int numWorkers, int workerIndex) {
         DatasetOptions copy = copy();
         copy.numWorkers = numWorkers;
@@ -108,6 +113,17 @@ public final class DatasetOptions {
     public DatasetOptions workerBatches(boolean workerBatches) {
         DatasetOptions copy = copy();
         copy.workerBatches = workerBatches;
+        return copy;
+    }
+
+    /**
+     * Whether replica r of all workers gets what replica r of one process with all of them would, so that
+     * training has the same bits however replicas are divided among workers; else workers take turns at the
+     * pieces, as TensorFlow's do. Every worker reads everything. Only with ShardPolicy.AUTO and DATA.
+     */
+    public DatasetOptions asOneProcess(boolean asOneProcess) {
+        DatasetOptions copy = copy();
+        copy.asOneProcess = asOneProcess;
         return copy;
     }
 
@@ -175,6 +191,7 @@ public final class DatasetOptions {
         options.setNum_workers(numWorkers);
         options.setWorker_index(workerIndex);
         options.setWorker_batches(workerBatches ? 1 : 0);
+        options.setAs_one_process(asOneProcess ? 1 : 0);
         options.setShard_hint(shardHint ? 1 : 0);
         options.setInterleave(interleave);
         options.setStatic_shapes(staticShapes);

@@ -49,7 +49,7 @@ final class HostRun extends RunCall {
         if (Thread.currentThread().isInterrupted()) {
             throw interruption();
         }
-        Interrupts watch = Interrupts.watch(this);
+        Interrupts watch = Interrupts.watch(this::interrupted);
         try {
             Replica replica = enter(replicaId);
             Throwable failure = null;

@@ -4,9 +4,10 @@ package org.libdist;
 
 import java.io.IOException;
 import java.nio.channels.spi.AbstractInterruptibleChannel;
+import java.util.function.Consumer;
 
 /**
- * Makes Thread.interrupt() cancel a run while its thread is in native code. The JDK tells an interrupt to one
+ * Makes Thread.interrupt() end a call, a run for instance, while its thread is in native code. The JDK tells an interrupt to one
  * kind of object alone, the channel that the thread is blocked in: this is one that has nothing to read.
  * Where the function does input or output of its own the JDK forgets this one; {@link Replica#active} looks
  * for interrupts too.
@@ -14,17 +15,17 @@ import java.nio.channels.spi.AbstractInterruptibleChannel;
 final class Interrupts extends AbstractInterruptibleChannel {
     private static final ThreadLocal<Interrupts> HERE = new ThreadLocal<>();
 
-    private final RunCall run;
+    private final Consumer<Thread> interrupted;
     private final Thread thread = Thread.currentThread();
-    private Interrupts outer; // a run that waits for this one, on the same thread
+    private Interrupts outer; // a call that waits for this one, on the same thread
 
-    private Interrupts(RunCall run) {
-        this.run = run;
+    private Interrupts(Consumer<Thread> interrupted) {
+        this.interrupted = interrupted;
     }
 
-    /** From now on, until {@link #end}, interrupts of this thread cancel the run. */
-    static Interrupts watch(RunCall run) {
-        Interrupts here = new Interrupts(run);
+    /** From now on, until {@link #end}, {@code interrupted} hears of interrupts of this thread. */
+    static Interrupts watch(Consumer<Thread> interrupted) {
+        Interrupts here = new Interrupts(interrupted);
         here.outer = HERE.get();
         HERE.set(here);
         here.begin();
@@ -47,6 +48,6 @@ final class Interrupts extends AbstractInterruptibleChannel {
 
     @Override
     protected void implCloseChannel() {
-        run.interrupted(thread);
+        interrupted.accept(thread);
     }
 }

@@ -44,7 +44,7 @@ public final class Metric extends NativeObject {
     public double result(Strategy strategy) {
         try (Uses uses = new Uses()) {
             double[] out = new double[1];
-            DistModule.dist_metric_result(uses.of(strategy, "strategy"), uses.of(this), out);
+            DistModule.dist_metric_result(uses.waiting(strategy), uses.of(this), out);
             return out[0];
         }
     }

@@ -17,6 +17,7 @@ abstract class RunCall extends Target {
     private final Object ending = new Object();
     private long cancel; // libdist's object for this run alone; 0: it is over, or has none
     private boolean over;
+    private volatile boolean begun; // a function of the user's
     private Thread interrupted; // the first of its threads that was; null: none
 
     RunCall(Strategy strategy) {
@@ -30,7 +31,11 @@ abstract class RunCall extends Target {
 
     /** Calls a function of the user's as a replica. */
     final <T> T asReplica(long handle, Body<T> body) throws Exception {
-        Interrupts watch = Thread.currentThread() == caller ? null : Interrupts.watch(this);
+        if (!begun) {
+            begun = true;
+            strategy.life().begins(this);
+        }
+        Interrupts watch = Thread.currentThread() == caller ? null : Interrupts.watch(this::interrupted);
         try {
             Replica replica = new Replica(strategy, handle, this);
             Replica outer = replica.begin();
@@ -159,10 +164,10 @@ abstract class RunCall extends Target {
 
     /** The run itself. */
     final <X extends Exception> void run(Cancel given, Cancellable call) throws X {
-        if (caller.isInterrupted()) {
+        if (caller.isInterrupted() && !strategy.hasPeers()) { // other workers have to hear of it
             throw interruption();
         }
-        Interrupts watch = Interrupts.watch(this);
+        Interrupts watch = Interrupts.watch(this::interrupted);
         try {
             this.<X>cancellable(given, call);
         } catch (DistException e) {

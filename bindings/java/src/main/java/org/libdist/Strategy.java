@@ -42,6 +42,7 @@ public final class Strategy extends CrossReplica {
     private final Thread boundTo; // of a thread's default strategy, which ends with it; null: free
     private final StrategyOptions options; // keeps cross-device operations; null: libdist's own
     private final int firstReplica; // the id of this worker's first
+    private final boolean hasPeers; // there are other workers
     private final Turns turns = new Turns(); // of runs on an executor
 
     private Strategy(StrategyLife life, Thread boundTo, StrategyOptions options) {
@@ -49,7 +50,9 @@ public final class Strategy extends CrossReplica {
         this.life = life;
         this.boundTo = boundTo;
         this.options = options;
-        firstReplica = query().firstReplica();
+        Properties place = query();
+        firstReplica = place.firstReplica();
+        hasPeers = place.numWorkers() > 1;
     }
 
     /** A strategy with that many replicas; 0: as many as this process may use CPUs. */
@@ -182,7 +185,7 @@ public final class Strategy extends CrossReplica {
         };
         run.<X>run(options.cancel(),
                 (uses, token, cancel)
-                        -> DistModule.dist_run(uses.ofRun(this), token, options.toNative(uses, cancel)));
+                        -> DistModule.dist_run(uses.ofRun(this, run), token, options.toNative(uses, cancel)));
     }
 
     /**
@@ -214,7 +217,7 @@ public final class Strategy extends CrossReplica {
         long[] out = new long[1];
         run.<X>run(options.cancel(), (uses, token, cancel) -> {
             dist_run_options raw = options.toNative(uses, cancel);
-            DistModule.dist_run_values(uses.ofRun(this), token, Value.arguments(uses, this, args),
+            DistModule.dist_run_values(uses.ofRun(this, run), token, Value.arguments(uses, this, args),
                     uses.ofNullable(kwargs), raw, out);
         });
         return Value.taken(out[0]);
@@ -296,7 +299,7 @@ public final class Strategy extends CrossReplica {
                     "Strategy.close() inside a replica of the strategy: it cannot end here");
         }
         if (boundTo == null) {
-            life.shutDown(nanos);
+            life.shutDown(nanos, hasPeers);
         }
     }
 
@@ -337,6 +340,11 @@ public final class Strategy extends CrossReplica {
     /** How many replicas are in sync, those of all workers. */
     public int numReplicas() {
         return askInt(DistModule::dist_strategy_num_replicas);
+    }
+
+    /** Whether calls from outside may wait for other workers. */
+    boolean hasPeers() {
+        return hasPeers;
     }
 
     /** The id of this worker's first replica. */

@@ -17,11 +17,17 @@ import org.libdist.internal.DistModule;
  * last of them.
  */
 final class StrategyLife extends Native {
+    private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
     private final Queue<Native> uncollected = new ConcurrentLinkedQueue<>();
     private final Set<Native> dependents = Collections.newSetFromMap(new IdentityHashMap<>());
     private final LongConsumer forget; // what Java knows of the strategy besides
     private int runs; // of its users those that a shutdown ends
-    private volatile boolean shutDown; // libdist has taken the handle
+    private final Set<RunCall> coming = // those of which no function has begun: libdist may not know them yet
+            Collections.newSetFromMap(new IdentityHashMap<>());
+    private volatile boolean shuttingDown; // libdist is taking the handle
+    private volatile boolean shutDown; // libdist has taken it
 
     /** @param forget is part of {@code destroy} too */
     StrategyLife(long handle, LongConsumer destroy, LongConsumer forget) {
@@ -31,11 +37,31 @@ final class StrategyLife extends Native {
 
     @Override
     boolean isIdle() {
-        return super.isIdle() && !shutDown && dependents.isEmpty();
+        return super.isIdle() && !shuttingDown && !shutDown && dependents.isEmpty();
     }
 
     synchronized void running(int more) {
         runs += more;
+    }
+
+    synchronized void comes(RunCall run) {
+        coming.add(run);
+    }
+
+    /** A function of the run's has begun. */
+    synchronized void begins(RunCall run) {
+        if (coming.remove(run)) {
+            runs++;
+            notifyAll();
+        }
+    }
+
+    /** The run is over, and the use that it was. */
+    synchronized void leaves(RunCall run) {
+        if (!coming.remove(run)) {
+            runs--;
+        }
+        release();
     }
 
     /** The life of something that has to end before the strategy; a shutdown ends it too. */
@@ -51,7 +77,7 @@ final class StrategyLife extends Native {
 
             @Override
             boolean isTaken() {
-                return shutDown && what.equals("group");
+                return (shuttingDown || shutDown) && what.equals("group");
             }
 
             @Override
@@ -92,14 +118,20 @@ final class StrategyLife extends Native {
         closeUnused("a run is under way: close the strategy after run() has returned");
     }
 
-    /** What the user's close(Duration) does. */
-    void shutDown(long timeoutNanos) {
+    /**
+     * What the user's close(Duration) does.
+     *
+     * @param hasPeers calls may wait for other workers
+     */
+    void shutDown(long timeoutNanos, boolean hasPeers) {
         long begun = System.nanoTime();
         synchronized (this) {
             if (!refuse(true)) {
                 return;
             }
-            if (!awaitOthers(timeoutNanos)) { // they may use the handle for as long as they like
+            shuttingDown = true; // who ends from now on leaves the handle alone
+            if (!awaitOthers(timeoutNanos, hasPeers)) { // they may use the handle for as long as they like
+                shuttingDown = false;
                 endWhenUnused();
                 throw new DistException(Status.DEADLINE_EXCEEDED,
                         "the strategy is closed, but " + (users() - runs)
@@ -112,6 +144,7 @@ final class StrategyLife extends Native {
         } catch (DistException e) {
             if (e.status() != Status.DEADLINE_EXCEEDED) {
                 synchronized (this) {
+                    shuttingDown = false;
                     refuse(false);
                 }
                 throw e;
@@ -122,17 +155,27 @@ final class StrategyLife extends Native {
         taken();
     }
 
-    /** Whether all users but runs are done in time; under this object's lock, which waiting gives up. */
-    private boolean awaitOthers(long timeoutNanos) {
+    /**
+     * Whether all users but runs are done in time; under this object's lock, which waiting gives up. A run that may
+     * not have come to libdist yet ends there at once, for libdist must not take the handle from it.
+     */
+    private boolean awaitOthers(long timeoutNanos, boolean hasPeers) {
         long deadline = System.nanoTime() + timeoutNanos;
         boolean interrupted = false;
         while (users() > runs) {
             long left = timeoutNanos < 0 ? Long.MAX_VALUE : deadline - System.nanoTime();
-            if (left <= 0) {
+            boolean hasOthers = users() > runs + coming.size();
+            if (left <= 0 && hasOthers) {
                 break;
             }
+            coming.forEach(run -> run.cancel("Strategy.close()"));
+            if (hasPeers && hasOthers) { // again, as a call may only be on its way to its wait
+                cancel();
+            }
+            boolean again = hasPeers || !coming.isEmpty();
             try {
-                TimeUnit.NANOSECONDS.timedWait(this, Math.min(left, TimeUnit.SECONDS.toNanos(1)));
+                TimeUnit.NANOSECONDS.timedWait(
+                        this, again ? AGAIN_NANOS : Math.min(left, SECOND_NANOS));
             } catch (InterruptedException e) {
                 interrupted = true;
                 break;
@@ -146,6 +189,10 @@ final class StrategyLife extends Native {
 
     /** The last user destroys it; runs end, so that there is a last one. */
     private void endWhenUnused() {
+        cancel();
+    }
+
+    private void cancel() {
         try {
             DistModule.dist_strategy_cancel(handle());
         } catch (DistException e) {

@@ -25,6 +25,14 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
+    /** As {@link #of}, of the strategy of a run that libdist is about to hear of. */
+    long ofRun(Strategy strategy, RunCall run) {
+        long handle = strategy.acquire();
+        strategy.life().comes(run);
+        deferred.add(() -> strategy.life().leaves(run));
+        return handle;
+    }
+
     /** As {@link #of}, of the strategy of a run, which a shutdown ends. */
     long ofRun(Strategy strategy) {
         long handle = strategy.acquire();
@@ -32,6 +40,22 @@ final class Uses implements AutoCloseable {
         acquired.add(strategy);
         deferred.add(() -> strategy.life().running(-1));
         return handle;
+    }
+
+    /** As {@link #of}, of the strategy of a call that may wait for other workers: an interrupt ends it. */
+    long waiting(Strategy strategy) {
+        long handle = of(strategy, "strategy");
+        if (strategy.hasPeers()) {
+            deferred.add(new WorkerWait(handle)::end);
+        }
+        return handle;
+    }
+
+    /** As {@link #waiting}, where there is one: what is no call of the strategy's must not outlast it either. */
+    void waitingForPeersOf(Strategy strategy) {
+        if (strategy != null) {
+            waiting(strategy);
+        }
     }
 
     long ofNullable(NativeObject object) {

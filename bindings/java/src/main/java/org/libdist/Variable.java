@@ -24,7 +24,7 @@ public final class Variable extends NativeObject {
     public static Variable create(Strategy strategy, Tensor initial, VariableOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_variable_create(uses.of(strategy, "strategy"), uses.tensor(initial, "initial"),
+            DistModule.dist_variable_create(uses.waiting(strategy), uses.tensor(initial, "initial"),
                     options.toNative(uses, 0), out);
             return made(strategy, out[0]);
         }
@@ -46,7 +46,7 @@ public final class Variable extends NativeObject {
         long[] out = new long[1];
         Calls.<X>run(initialTarget(initial),
                 (uses, token) -> DistModule.dist_variable_create(
-                                uses.of(strategy, "strategy"), null, options.toNative(uses, token), out));
+                                uses.waiting(strategy), null, options.toNative(uses, token), out));
         return made(strategy, out[0]);
     }
 
@@ -190,7 +190,7 @@ public final class Variable extends NativeObject {
     public Value read(Strategy strategy) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_variable_read(uses.of(strategy, "strategy"), uses.of(this), out);
+            DistModule.dist_variable_read(uses.waiting(strategy), uses.of(this), out);
             return Value.taken(out[0]);
         }
     }
@@ -220,7 +220,7 @@ public final class Variable extends NativeObject {
     public Drift checkDrift(Strategy strategy) {
         dist_drift out = new dist_drift();
         try (Uses uses = new Uses()) {
-            DistModule.dist_variable_check_drift(uses.of(strategy, "strategy"), uses.of(this), out);
+            DistModule.dist_variable_check_drift(uses.waiting(strategy), uses.of(this), out);
             return new Drift(
                     out.getNum_copies(), out.getReplica(), out.getExpected_replica(), out.getElement());
         } finally {

@@ -116,7 +116,7 @@ final class Words {
             + "|device_(assignment|coordinates)|drop_remainder|fetch_to_device|global_batch_size|mesh_shape"
             + "|num_(devices_per_task|logical_devices|packs|replicas_in_sync|tasks|workers|states|results)"
             + "|parameter_device|per_example_loss|place_dataset_on_device|replica_ids?|replication_mode"
-            + "|sample_weight|shard_(hint|policy)|use_spmd_partitioning|worker_(index|batches)|batch_sizes"
+            + "|sample_weight|shard_(hint|policy)|use_spmd_partitioning|worker_(index|batches)|batch_sizes|as_one_process"
             + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
             + "|num_(accelerators|parts|rows)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
             + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"

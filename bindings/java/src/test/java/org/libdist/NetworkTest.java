@@ -7,10 +7,15 @@ import static org.libdist.Tap.equal;
 import static org.libdist.Tap.thrown;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -24,9 +29,13 @@ final class NetworkTest {
     static void addTo(Tap tap) {
         tap.add("a worker knows its place", NetworkTest::place);
         tap.add("workers of one process train", NetworkTest::train);
+        tap.add("workers read the rows of one process", NetworkTest::asOneProcess);
         tap.add("workers fail together", NetworkTest::fail);
         tap.add("a worker that does not come", NetworkTest::absent);
         tap.add("networks that do not fit", NetworkTest::misuse);
+        tap.add("an interrupt ends a wait for other workers", NetworkTest::interrupted);
+        tap.add("a strategy that is closed while it waits", NetworkTest::closedWhileItWaits);
+        tap.add("a strategy that is closed while a run comes", NetworkTest::closedWhileOneComes);
         tap.add("workers are collected in any order", NetworkTest::collected);
     }
 
@@ -165,6 +174,57 @@ final class NetworkTest {
         executor.shutdown();
     }
 
+    private record Trained(Map<Integer, List<String>> rows, String variable) {}
+
+    /** Trains on some rows: those of each replica, a text a step, and what came of it. */
+    private static Trained readRows(Strategy strategy, boolean asOneProcess) throws Exception {
+        Map<Integer, List<String>> rows = new ConcurrentHashMap<>();
+        Tensor all = tensor(.1f, .2f, .3f, .4f, .5f, .6f, .7f, .8f, .9f, 1, 1.1f);
+        DatasetOptions options = DatasetOptions.DEFAULT.globalBatchSize(5).shuffle(3).asOneProcess(asOneProcess);
+        try (Variable variable = Variable.create(
+                     strategy, tensor(0), VariableOptions.DEFAULT.aggregation(Aggregation.MEAN));
+                Dataset dataset = Dataset.fromTensors(strategy, List.of(all), options)) {
+            for (Value batch : dataset) {
+                try (batch) {
+                    strategy.runValues((replica, args, kwargs) -> {
+                        float[] own = Tensors.toFloats(args.item(0).tensor());
+                        rows.computeIfAbsent(replica.id(), id -> new ArrayList<>()).add(Arrays.toString(own));
+                        float sum = 0;
+                        for (float x : own) {
+                            sum += x * (replica.id() + 1);
+                        }
+                        replica.assign(variable, Assign.ADD, tensor(sum));
+                        return null;
+                    }, batch);
+                }
+            }
+            return new Trained(rows, floats(variable.read(strategy)));
+        }
+    }
+
+    private static void asOneProcess() throws Exception {
+        Trained wanted;
+        try (Strategy one = new Strategy(3)) {
+            wanted = readRows(one, false);
+        }
+        equal(3, wanted.rows().get(2).size());
+        for (boolean asOne : new boolean[] {true, false}) {
+            List<Strategy> workers = workers(StrategyOptions.DEFAULT, 2, 1);
+            List<FutureTask<Trained>> tasks = start(workers, (w, strategy) -> readRows(strategy, asOne));
+            Map<Integer, List<String>> rows = new HashMap<>();
+            for (FutureTask<Trained> task : tasks) {
+                rows.putAll(task.get().rows());
+                equal(asOne, task.get().variable().equals(wanted.variable()));
+            }
+            equal(asOne, rows.equals(wanted.rows()));
+            equal(3, rows.size());
+            DatasetOptions wrong = DatasetOptions.DEFAULT.asOneProcess(true).shardPolicy(ShardPolicy.OFF);
+            refused(Status.INVALID_ARGUMENT, "asOneProcess is 1",
+                    () -> Dataset.fromTensors(workers.get(0), List.of(tensor(1, 2)), wrong.globalBatchSize(2)));
+            workers.forEach(Strategy::close);
+        }
+    }
+
     private static void fail() throws Exception {
         IOException mine = new IOException("boom");
         List<Strategy> workers = workers(StrategyOptions.DEFAULT, 1, 2);
@@ -239,6 +299,139 @@ final class NetworkTest {
         refused(Status.FAILED_PRECONDITION, "network is closed",
                 () -> new Strategy(options(2, 1).replicas(1).network(network)));
         strategy.close();
+    }
+
+    /** What waits for the other workers, outside of runs too. */
+    private static List<Program<Object>> waits() {
+        Path file = Path.of(System.getProperty("java.io.tmpdir"), "libdist-nobody-writes-this");
+        DatasetOptions pairs = DatasetOptions.DEFAULT.globalBatchSize(2);
+        VariableOptions onRead = VariableOptions.DEFAULT.synchronization(Synchronization.ON_READ)
+                                         .aggregation(Aggregation.SUM);
+        return List.of((w, s)
+                               -> Variable.create(s, "v", tensor(1)),
+                (w, s)
+                        -> Variable.create(s, () -> Value.createTensor(s, tensor(1)), VariableOptions.DEFAULT),
+                (w, s)
+                        -> s.reduce(ReduceOp.SUM, Value.createTensor(s, tensor(1))),
+                (w, s)
+                        -> s.reduceTo(ReduceOp.SUM, Value.createTensor(s, tensor(1)), null),
+                (w, s)
+                        -> s.batchReduceTo(ReduceOp.SUM, List.of(Value.createTensor(s, tensor(1))), null),
+                (w, s)
+                        -> s.gather(Value.createTensor(s, tensor(1)), 0),
+                (w, s)
+                        -> Dataset.fromTensors(s, List.of(tensor(1, 2)), pairs).iterator().next(),
+                (w, s)
+                        -> Dataset.fromTensors(s, List.of(tensor(1, 2)), pairs).iterator().hasNext(),
+                (w, s)
+                        -> Dataset.fromTensors(s, List.of(tensor(1, 2)), pairs).reduce(null, (all, one) -> one),
+                (w, s)
+                        -> Metric.create(s, MetricKind.SUM, "m").result(s),
+                (w, s) -> {
+                    Checkpoint.save(s, file, List.of());
+                    return null;
+                },
+                (w, s) -> {
+                    s.run(replica -> replica.barrier());
+                    return null;
+                });
+    }
+
+    /** A worker whose peer makes no call. */
+    private static Strategy waiting(Network network) {
+        return new Strategy(options(2, 0).network(network).replicas(1).timeout(Duration.ofMinutes(5)));
+    }
+
+    private static void interrupted() throws Exception {
+        for (Program<Object> wait : waits()) {
+            for (boolean before : new boolean[] {false, true}) {
+                CountDownLatch begun = new CountDownLatch(1);
+                Network network = new Network(2);
+                try (Strategy strategy = waiting(network)) {
+                    boolean[] still = new boolean[1];
+                    FutureTask<Object> task = new FutureTask<>(() -> {
+                        if (before) {
+                            Thread.currentThread().interrupt();
+                        }
+                        begun.countDown();
+                        try {
+                            return wait.on(0, strategy);
+                        } finally {
+                            still[0] = Thread.currentThread().isInterrupted();
+                        }
+                    });
+                    Thread thread = new Thread(task);
+                    thread.start();
+                    begun.await();
+                    if (!before) {
+                        thread.interrupt();
+                    }
+                    equal(Status.CANCELLED, ((DistException) failure(task)).status());
+                    check(still[0]);
+                }
+                network.close();
+            }
+        }
+        // Who was interrupted before its call has told the others, too.
+        List<Strategy> workers = workers(StrategyOptions.DEFAULT, 1, 1);
+        List<FutureTask<Object>> tasks = start(workers, (w, s) -> {
+            if (w == 1) {
+                Thread.currentThread().interrupt();
+            }
+            s.run(replica -> replica.barrier());
+            return null;
+        });
+        equal(Status.CANCELLED, ((DistException) failure(tasks.get(1))).status());
+        DistException told = (DistException) failure(tasks.get(0));
+        equal(Status.ABORTED, told.status());
+        equal(1, told.worker());
+        workers.forEach(Strategy::close);
+    }
+
+    private static void closedWhileItWaits() throws Exception {
+        for (Program<Object> wait : waits()) {
+            for (int i = 0; i < 20; i++) {
+                Network network = new Network(2);
+                Strategy strategy = waiting(network);
+                CountDownLatch begun = new CountDownLatch(1);
+                FutureTask<Object> task = new FutureTask<>(() -> {
+                    begun.countDown();
+                    return wait.on(0, strategy);
+                });
+                new Thread(task).start();
+                begun.await();
+                strategy.close(Duration.ofMinutes(5));
+                Status status = ((DistException) failure(task)).status();
+                // Where close() was first, there is no strategy.
+                check(List.of(Status.CANCELLED, Status.FAILED_PRECONDITION, Status.UNAVAILABLE).contains(status),
+                        status);
+                network.close();
+            }
+        }
+    }
+
+    /** libdist must not take the strategy from a run that is about to call it. */
+    private static void closedWhileOneComes() throws Exception {
+        for (int i = 0; i < 1500; i++) {
+            Strategy strategy = new Strategy(1);
+            CountDownLatch begun = new CountDownLatch(1);
+            FutureTask<Status> task = new FutureTask<>(() -> {
+                begun.countDown();
+                try {
+                    strategy.run(replica -> replica.barrier());
+                    return Status.OK;
+                } catch (DistException e) {
+                    return e.status();
+                }
+            });
+            new Thread(task).start();
+            begun.await();
+            for (int spins = i % 200 * 20; spins > 0; spins--) { // another moment each time
+                Thread.onSpinWait();
+            }
+            strategy.close(Duration.ofMinutes(1));
+            check(List.of(Status.OK, Status.CANCELLED, Status.FAILED_PRECONDITION).contains(task.get()));
+        }
     }
 
     private static void collected() {

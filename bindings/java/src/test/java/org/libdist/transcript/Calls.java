@@ -2,6 +2,7 @@
 
 package org.libdist.transcript;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -17,6 +18,8 @@ import org.libdist.Destination;
 import org.libdist.Dist;
 import org.libdist.InputContext;
 import org.libdist.Losses;
+import org.libdist.Network;
+import org.libdist.NetworkOptions;
 import org.libdist.Properties;
 import org.libdist.ReduceOp;
 import org.libdist.Replica;
@@ -141,6 +144,10 @@ final class Calls {
                 (p, l) -> p.object(CrossDevice.class, l, "cross_device").kind().ordinal());
         number("cross_device_num_packs", (p, l) -> p.object(CrossDevice.class, l, "cross_device").numPacks());
         text("cross_device_device", (p, l) -> p.object(CrossDevice.class, l, "cross_device").device());
+        object("network_create",
+                (p, l) -> new Network(l.number("num_workers"),
+                                new NetworkOptions(l.integer("options.credit_bytes"))));
+        act("network_destroy", (p, l) -> p.object(Network.class, l, "network").close());
         object("strategy_create", (p, l) -> new Strategy(Options.strategy(p, l)));
         act("strategy_destroy", (p, l) -> strategy(p, l).close());
         number("strategy_num_replicas", (p, l) -> strategy(p, l).numReplicas());
@@ -188,7 +195,9 @@ final class Calls {
             came.put("out", Literals.array(out, Literals::of));
         });
         value("all_reduce_value",
-                (p, l) -> replica(p, l).allReduce(op(l), value(p, l, "value"), CollectiveOptions.NONE));
+                (p, l) -> replica(p, l).allReduce(op(l), value(p, l, "value"),
+                                CollectiveOptions.NONE.timeout(
+                                        Duration.ofNanos(l.integer("options.timeout_ns")))));
         value("all_gather_value",
                 (p, l) -> replica(p, l).allGather(
                                 value(p, l, "value"), CollectiveOptions.NONE.axis(l.number("options.axis"))));

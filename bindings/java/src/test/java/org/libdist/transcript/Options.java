@@ -5,10 +5,12 @@ package org.libdist.transcript;
 import java.time.Duration;
 import java.util.List;
 import org.libdist.Aggregation;
+import org.libdist.ClusterResolver;
 import org.libdist.CrossDevice;
 import org.libdist.DatasetOptions;
 import org.libdist.DeviceAssignment;
 import org.libdist.InputMode;
+import org.libdist.Network;
 import org.libdist.RunOptions;
 import org.libdist.ShardPolicy;
 import org.libdist.StrategyKind;
@@ -32,6 +34,9 @@ final class Options {
         return options.crossDevice(player.object(CrossDevice.class, line, "options.cross_device"))
                 .deviceAssignment(
                         player.object(DeviceAssignment.class, line, "options.device_assignment"))
+                .clusterResolver(player.object(ClusterResolver.class, line, "options.cluster_resolver"))
+                .network(player.object(Network.class, line, "options.network"))
+                .stagingBytes(line.integer("options.staging_bytes"))
                 .useSpmdPartitioning(line.number("options.use_spmd_partitioning") != 0);
     }
 
@@ -65,6 +70,7 @@ final class Options {
                         .shardPolicy(ShardPolicy.values()[line.number("options.shard_policy") + 1])
                         .workers(line.number("options.num_workers"), line.number("options.worker_index"))
                         .workerBatches(line.number("options.worker_batches") != 0)
+                        .asOneProcess(line.number("options.as_one_process") != 0)
                         .shardHint(line.number("options.shard_hint") != 0)
                         .interleave(line.number("options.interleave"))
                         .replicationMode(InputMode.values()[line.number("options.replication_mode")])

@@ -45,7 +45,7 @@ final class Player {
         performBelow(played.root());
         checkAllDone(played.root(), true);
         for (Map.Entry<String, Object> object : objects.entrySet()) {
-            if ("xdicvtapq".indexOf(object.getKey().charAt(0)) >= 0 && !owned.contains(object.getKey())) {
+            if ("xdicvtapqn".indexOf(object.getKey().charAt(0)) >= 0 && !owned.contains(object.getKey())) {
                 close((AutoCloseable) object.getValue());
             }
         }
@@ -91,6 +91,10 @@ final class Player {
     }
 
     private Throwable perform(Line call) {
+        if (call.name.equals("workers")) {
+            workers(call);
+            return null;
+        }
         String reason = LeftOut.reason(call);
         if (reason != null) {
             return leaveOut(call, reason);
@@ -124,6 +128,23 @@ final class Player {
         }
         compare(call, call.answered, came);
         return thrown;
+    }
+
+    /** Does each worker's calls, on a thread of its own. */
+    private void workers(Line call) {
+        List<Thread> threads = new ArrayList<>();
+        for (Line worker : call.below) {
+            take(call, "worker", line -> line == worker);
+            threads.add(new Thread(() -> performBelow(worker)));
+        }
+        threads.forEach(Thread::start);
+        for (Thread thread : threads) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }
     }
 
     /** A call that is not made; gives what it would have thrown. */
