@@ -159,11 +159,12 @@ dist_status dist_variable_check_drift(dist_strategy* strategy, dist_variable* va
     }
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_check_drift"));
     BetweenRuns turn;
+    DIST_TRY(turn.begin_among_workers(unwrap(strategy), "dist_variable_check_drift"));
     DIST_TRY(turn.begin(unwrap(strategy), "dist_variable_check_drift"));
     Drift drift;
     const Status status = check_drift(unwrap(strategy).cross_replica(), *unwrap(variable), &drift);
     if (out_drift != nullptr && (status.ok() || status.code() == DIST_DATA_LOSS)) {
-      const dist_drift all{0, drift.num_copies, drift.copy, drift.expected_copy, drift.element};
+      const dist_drift all{0, drift.num_copies, number(drift.replica), number(drift.expected), drift.element};
       DIST_TRY(write_struct(all, out_drift, "dist_drift"));
     }
     return status;

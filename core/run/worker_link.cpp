@@ -141,6 +141,28 @@ Status WorkerLink::broadcast(dist_tensor& tensor, const char* tag, uint64_t deta
   return collective(member, call);
 }
 
+Status WorkerLink::largest(std::span<int64_t> words, const char* tag, uint64_t detail) {
+  begin_turn();
+  Member member = carrier();
+  member.tag = tag;
+  const auto count = static_cast<int64_t>(words.size());
+  const dist_tensor tensor{words.data(), DIST_I64, 1, &count, nullptr};
+  Call call;
+  call.collective = Collective::kAllReduce;
+  call.op = DIST_REDUCE_MAX;
+  call.in = call.out = &tensor;
+  call.n = 1;
+  call.salt = detail;
+  return collective(member, call);
+}
+
+int WorkerLink::worker_of(GlobalReplica replica) const noexcept {
+  for (int w = 0; w < num_workers(); ++w) {
+    if (number(replica) >= replicas_.first_of(w) && number(replica) < replicas_.first_of(w + 1)) return w;
+  }
+  return -1;
+}
+
 void WorkerLink::begin_turn() noexcept {
   if (!open_) begin_run({});
 }

@@ -151,9 +151,9 @@ DIST_API DIST_NODISCARD dist_status dist_variable_describe(const dist_variable *
 /** Where the copies of a variable are no longer equal. */
 typedef struct dist_drift {
   uint32_t struct_size;
-  /* that were compared; 0: the variable is synchronized on reading, its copies need not be equal */
+  /* that were compared, of all workers; 0: the variable is synchronized on reading, its copies need not be equal */
   int32_t num_copies;
-  int32_t replica;          /* whose copy differs from most others'; -1: all are equal */
+  int32_t replica;          /* whose copy differs from most others'; -1: all are equal. Of all workers' */
   int32_t expected_replica; /* the first whose copy has what most have; -1: all are equal */
   int64_t element;          /* the first that differs, counted row-major; -1: all are equal */
 } dist_drift;
@@ -167,13 +167,22 @@ typedef struct dist_drift {
  *
  * Bits are compared: -0 is not 0. But every NaN equals every NaN, and every true bool every true one.
  *
+ * Over several workers (workers.h) all of them call it, for the same variable, and the copies of all are compared: each
+ * worker gets what one process with all replicas would say. The workers tell each other digests of 64 bits, so that a
+ * copy that differs from another worker's is taken for equal with a chance of 1 in 2^64; and, where copies differ, up to
+ * 4 KiB for each 256th part in which the element is looked for, and that element: never the whole variable.
+ *
  * Context  Strategy, serialized for a variable; also inside a merge function.
- * Blocks   Until it is done (oneTBB shares the work on large variables).
+ * Blocks   Until it is done (oneTBB shares the work on large variables); over several workers for the others, up to the
+ *          strategy's timeout_ns for each of the few times that they meet.
  * Owns     Nothing. out_drift may be NULL; else its struct_size says how much of it to write. It is written on DIST_OK
  *          and on DATA_LOSS.
- * Errors   DATA_LOSS            the copies differ. dist_last_error_info() has the replica, the variable's name as tag, and
- *                               the two elements as expected and received.
- *          INVALID_ARGUMENT     NULL, a struct_size that is none, another strategy's variable.
+ * Errors   DATA_LOSS            the copies differ. dist_last_error_info() has the replica and its worker, the variable's
+ *                               name as tag, and the two elements as expected and received.
+ *          INVALID_ARGUMENT     NULL, a struct_size that is none, another strategy's variable. A worker brings a variable of
+ *                               another name, dtype, shape or kind, or another call: all are told which worker.
+ *          DEADLINE_EXCEEDED, UNAVAILABLE, ABORTED  a worker is late, lost, or has failed in its call: all others are told.
+ *          CANCELLED            dist_strategy_cancel(), of what waits for other workers.
  *          FAILED_PRECONDITION  inside a replica function; a forked child.
  *          RESOURCE_EXHAUSTED   no memory.
  */

@@ -19,8 +19,9 @@
  *   - Creating a strategy waits for nobody. The first call that needs another worker waits for it, up to its deadline.
  *   - All workers make the same calls in the same order, each from one thread at a time: runs, what reduces or gathers,
  *     passes over datasets, dist_variable_create(), dist_variable_read() of one that is synchronized on reading,
- *     dist_metric_result(), and dist_checkpoint_save(), of which worker 0 alone writes a file, at its path. Calls of a kind are paired by their number
- *     alone, so that a call that one worker leaves out is not noticed where the next one looks the same.
+ *     dist_metric_result(), dist_variable_check_drift(), and dist_checkpoint_save(), of which worker 0 alone writes a
+ *     file, at its path. Calls of a kind are paired by their number alone, so that a call that one worker leaves out is
+ *     not noticed where the next one looks the same.
  *   - What is said of replicas that disagree, leave, err, are late or are cancelled holds for workers: everybody returns, and
  *     the report says which worker it was (dist_error_info.worker). Worker 0 writes the report for all; others wait for
  *     it up to one second, and then decide alone and say so. Where a call fails on one worker alone, by a run's cancel object
