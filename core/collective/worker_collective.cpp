@@ -118,6 +118,17 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   return group.finish(member.me);
 }
 
+// The carrier, for its worker. Where it fails, the group is poisoned.
+void lead(const Member& member, WorkerMeeting& meeting, const Signature& signature,
+          int64_t start_ns) noexcept {
+  Attendance& attendance = meeting.attendance();
+  attendance.watch(member.recorder);
+  if (!meeting.meet_and_move(signature, member.timeout_ns, start_ns).ok() || member.recorder == nullptr)
+    return;
+  const Attendance::Verdict verdict = attendance.verdict();
+  member.recorder->last_of_workers(verdict.worker, verdict.name, verdict.late_ns);
+}
+
 Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) noexcept {
   Group& group = member.group;
   const int size = meeting.num_members();
@@ -136,11 +147,14 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   payload.complete = worker_route_of(worker_question(call, meeting.num_workers(), size, me,
                                                      meeting.own_staging_bytes())) == WorkerRoute::kTogether;
   DIST_TRY(pack_payload(call, own, size, payload));
-  const Status arrived =
-      group.arrive(member.me, member.timeout_ns, [&] { record_arrival(member, signature, call.bytes, 0); });
+  meeting.attendance().arrive(member.me, steady_now_ns());
+  const Status arrived = group.arrive(member.me, member.timeout_ns, [&] {
+    record_arrival(member, signature, call.bytes, 0);
+    if (member.recorder != nullptr) member.recorder->meet_workers();
+  });
   // Where a member does not go in, the group is poisoned; those inside wait for the carrier, nevertheless.
   const bool inside = arrived.ok() && group.enter(member.me);
-  if (inside && member.me == 0) (void)meeting.meet_and_move(signature, member.timeout_ns, start_ns);
+  if (inside && member.me == 0) lead(member, meeting, signature, start_ns);
   const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);
   DIST_TRY(arrived);
   if (!goes_on) return group.finish(member.me);

@@ -51,6 +51,7 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
       own_sizes_(static_cast<std::size_t>(group.size()), &memory),
       own_size_bytes_(own_sizes_.size() * sizeof(uint64_t), &memory),
       peers_(&memory),
+      attendance_(memory, group.size(), static_cast<int>(options.members.size()), me_),
       outgoing_(&memory),
       tables_(&memory),
       incoming_(&memory),
@@ -239,6 +240,10 @@ Status WorkerMeeting::meet(const Signature& signature) noexcept {
     own_.complete = own_.complete && outgoing_[p].complete;
     if (own_sizes_[p] != own_sizes_[0]) own_.payload_bytes = WorkerHeader::kSizesVary;
   }
+  const Attendance::Last last = attendance_.begin();
+  own_.last = group_.name(last.member).number();
+  own_.last_alone_ns = last.alone_ns;
+  attendance_.hear(me_, own_.last, own_.last_alone_ns);
   own_.write(own_bytes_);
   each_peer_in_turn([&](int w, Peer& peer) {
     transport_.receive(w, key(kHeaders), peer.header_bytes, WorkerHeader::kBytes, peer.receive_header);
@@ -247,6 +252,8 @@ Status WorkerMeeting::meet(const Signature& signature) noexcept {
   });
   DIST_TRY(await([&] {
     bool all = true;
+    attendance_.look([&](int w) { return done(peers_[static_cast<std::size_t>(w)].receive_header); },
+                     steady_now_ns);
     each_peer(
         [&](int, const Peer& peer) { all = all && done(peer.receive_header) && done(peer.send_header); });
     return all;
@@ -260,6 +267,7 @@ Status WorkerMeeting::meet(const Signature& signature) noexcept {
   each_peer([&](int w, Peer& peer) {
     if (odd < 0 && (!peer.good() || peer.header.members != peer.members)) odd = w;
     complete_ = complete_ && peer.header.complete;
+    attendance_.hear(w, peer.header.last, peer.header.last_alone_ns);
     staging_bytes_ = std::min<std::size_t>(staging_bytes_, peer.header.staging_bytes);
   });
   if (odd >= 0) return fail_all({unlike(odd, peers_[static_cast<std::size_t>(odd)])});

@@ -44,6 +44,7 @@
 #include "core/comm/group.hpp"
 #include "core/comm/worker_messages.hpp"
 #include "core/engine/transport.hpp"
+#include "core/trace/attendance.hpp"
 
 namespace dist {
 
@@ -117,6 +118,8 @@ class WorkerMeeting final : public TransportListener {
   }
   int first() const noexcept { return first_of(me_); }
   const Host& host() const noexcept { return host_; }
+  // Each member says there when it comes, before it arrives; and who came last, once the workers have met.
+  Attendance& attendance() noexcept { return attendance_; }
   // Of this worker; see Options::most_bytes.
   std::size_t own_staging_bytes() const noexcept { return most_bytes_; }
 
@@ -288,6 +291,7 @@ class WorkerMeeting final : public TransportListener {
   std::byte own_report_[WorkerNotice::kBytes];
   Incoming report_;  // the leader's, on workers that are not the leader
   std::pmr::deque<Peer> peers_;
+  Attendance attendance_;
   std::pmr::vector<Payload> outgoing_;
   std::pmr::vector<Payload> tables_;
   std::pmr::vector<Payload> incoming_;
