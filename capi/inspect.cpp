@@ -50,8 +50,9 @@ dist_status write(dist_strategy* strategy, dist_text_fn fn, void* user_data, con
 dist_straggler to_public(const Straggler& row) noexcept {
   dist_straggler out{};
   out.collective = row.collective;
-  out.group = row.group;
+  out.group = std::max(row.group, 0);  // below: no group of the host's
   out.replica = number(row.replica);
+  out.worker = row.worker;
   out.rounds = row.rounds;
   out.times_last = row.times_last;
   out.mean_late_ns = row.mean_late_ns();

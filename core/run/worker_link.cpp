@@ -39,6 +39,7 @@ Status WorkerLink::Way::join(InProcessNetwork* network, int num_workers, int me)
 WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options)
     : memory_(memory),
       cache_bytes_(options.cache_bytes),
+      recorder_(options.recorder),
       way_(std::move(way)),
       unreachable_(static_cast<int>(options.replicas.size()), options.me),
       transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),

@@ -19,6 +19,7 @@
 #include "core/engine/in_process.hpp"
 #include "core/engine/shared_transport.hpp"
 #include "core/engine/unreachable.hpp"
+#include "core/trace/recorder.hpp"
 
 namespace dist {
 
@@ -49,6 +50,7 @@ class WorkerLink final : public AcrossWorkers {
     int64_t timeout_ns;             // the group's
     std::size_t cache_bytes;        // of the last-level cache
     std::size_t staging_bytes;      // 0: the meetings' default
+    Recorder* recorder;             // of what the cross-replica context does
   };
   // `group`: of this worker's replicas. Throws std::bad_alloc.
   WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
@@ -87,11 +89,12 @@ class WorkerLink final : public AcrossWorkers {
 
   void settle() noexcept;
   Member carrier() noexcept {
-    return {carriers_group_, 0, nullptr, 0, cache_bytes_, nullptr, nullptr, &carriers_};
+    return {carriers_group_, 0, nullptr, 0, cache_bytes_, recorder_, nullptr, &carriers_};
   }
 
   Memory& memory_;
   const std::size_t cache_bytes_;
+  Recorder* const recorder_;
   Way way_;
   UnreachableTransport unreachable_;
   SharedTransport transport_;

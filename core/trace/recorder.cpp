@@ -83,9 +83,13 @@ bool Recorder::read(uint64_t index, Slot& out) const noexcept {
   return load(kVersion, std::memory_order_relaxed) == version;
 }
 
-FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas)
-    : memory_(memory), replicas_(replicas), counter_(time_counter_is_steady()), first_(look(counter_)) {
-  const auto n = static_cast<std::size_t>(replicas.local());
+FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker)
+    : memory_(memory),
+      replicas_(replicas),
+      worker_(worker),
+      counter_(time_counter_is_steady()),
+      first_(look(counter_)) {
+  const std::size_t n = num_recorders();
   recorders_ = static_cast<Recorder*>(memory_.allocate(n * sizeof(Recorder), alignof(Recorder)));
   // Not touched here: each replica's pages come to life near it, as far as it uses them.
   void* slots = memory_.try_allocate(n * Recorder::kEvents * sizeof(Recorder::Slot), alignof(Recorder));
@@ -98,14 +102,13 @@ FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas)
 }
 
 FlightRecorder::~FlightRecorder() {
-  const auto n = static_cast<std::size_t>(replicas_.local());
+  const std::size_t n = num_recorders();
   memory_.free(slots_, n * Recorder::kEvents * sizeof(Recorder::Slot), alignof(Recorder));
   memory_.free(recorders_, n * sizeof(Recorder), alignof(Recorder));
 }
 
 std::size_t FlightRecorder::bytes() const noexcept {
-  return static_cast<std::size_t>(replicas_.local()) *
-         (sizeof(Recorder) + Recorder::kEvents * sizeof(Recorder::Slot));
+  return num_recorders() * (sizeof(Recorder) + Recorder::kEvents * sizeof(Recorder::Slot));
 }
 
 // The clock between two looks at the counter: of several tries the closest, as the system may take the CPU

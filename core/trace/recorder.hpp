@@ -169,16 +169,30 @@ class alignas(128) Recorder {
   Sum run_errors_[kStatuses];
 };
 
+// Which of how many workers.
+struct WorkerNumber {
+  int me = 0;
+  int count = 1;
+
+  bool among_others() const noexcept { return count > 1; }
+};
+
 // The recorders of a strategy's replicas, and what their stamps mean.
 class FlightRecorder {
  public:
   // Throws std::bad_alloc.
-  FlightRecorder(Memory& memory, ReplicaCount replicas);
+  FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker = {});
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
   ReplicaCount replicas() const noexcept { return replicas_; }
+  WorkerNumber worker() const noexcept { return worker_; }
+  // What the worker does with others outside of its replicas' functions; NULL: there are no others.
+  Recorder* outside() noexcept { return worker_.among_others() ? &recorders_[replicas_.local()] : nullptr; }
+  const Recorder* outside() const noexcept {
+    return worker_.among_others() ? &recorders_[replicas_.local()] : nullptr;
+  }
   Recorder& operator[](LocalReplica replica) noexcept { return recorders_[index(replica)]; }
   const Recorder& operator[](LocalReplica replica) const noexcept { return recorders_[index(replica)]; }
   bool uses_counter() const noexcept { return counter_; }
@@ -209,9 +223,13 @@ class FlightRecorder {
     int64_t ns;
   };
   static Moment look(bool counter) noexcept;
+  std::size_t num_recorders() const noexcept {
+    return static_cast<std::size_t>(replicas_.local()) + (worker_.among_others() ? 1 : 0);
+  }
 
   Memory& memory_;
   const ReplicaCount replicas_;
+  const WorkerNumber worker_;
   const bool counter_;
   const Moment first_;
   mutable std::atomic<double> ns_per_tick_{0};  // of sum_ns(); 0: not yet read

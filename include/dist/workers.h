@@ -30,6 +30,8 @@
  *   - A worker that has made fewer calls than the others gets their report at its next one, and is in step again after it.
  *     A deadline counts from a worker's own begin of the call, with the time in which tensors travel.
  *   - A worker whose strategy has ended is lost to the others: what needs it is UNAVAILABLE from then on.
+ *   - Each worker records what its own replicas do: traces, counters and the table of who comes last name workers
+ *     (inspect.h).
  *   - Collectives have the bits of one process with all replicas, in the same order.
  *   - A value has the components of its own worker's replicas, and a variable their copies: R is their number there. A value
  *     that is not distributed is one contribution of each worker: dist_reduce() adds them or takes their mean, dist_gather()
