@@ -147,7 +147,7 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   payload.complete = worker_route_of(worker_question(call, meeting.num_workers(), size, me,
                                                      meeting.own_staging_bytes())) == WorkerRoute::kTogether;
   DIST_TRY(pack_payload(call, own, size, payload));
-  meeting.attendance().arrive(member.me, steady_now_ns());
+  if (member.recorder != nullptr) meeting.attendance().arrive(member.me, steady_now_ns());
   const Status arrived = group.arrive(member.me, member.timeout_ns, [&] {
     record_arrival(member, signature, call.bytes, 0);
     if (member.recorder != nullptr) member.recorder->meet_workers();

@@ -250,8 +250,6 @@ Status WorkerMeeting::meet(const Signature& signature) noexcept {
     transport_.send(w, key(kHeaders), own_bytes_, WorkerHeader::kBytes, peer.send_header);
     peer.read = false;
   });
-  // What has come already is there at the first look, whoever may have to be asked for it.
-  transport_.progress();
   DIST_TRY(await([&] {
     bool all = true;
     attendance_.look([&](int w) { return done(peers_[static_cast<std::size_t>(w)].receive_header); },

@@ -19,7 +19,7 @@ Attendance::Last Attendance::begin() noexcept {
   if (came_ns_.size() > 1) last.alone_ns = all_here_ns_ - before_ns;
   std::fill(peers_.begin(), peers_.end(), Peer{});
   peers_[static_cast<std::size_t>(me_)].here = true;
-  first_look_ = true;
+  looks_ = 0;
   return last;
 }
 

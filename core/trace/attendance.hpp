@@ -4,7 +4,7 @@
 //
 //     Every worker says which of its members came last, and how long its others, which had all come, waited for that one.
 //     A worker measures for each other one how long after its own members that one's word came; 0 where it was there
-//     when this worker first looked. The worker that was waited for longest is last; where none was, it is this one.
+//     before this worker waited. The worker that was waited for longest is last; where none was, it is this one.
 //     The last worker's last member is charged with the time for which nobody else was waited for: since the worker before
 //     it came, or the member before it on its own worker, whichever is later. If it is a member of this worker, with
 //     what this worker's others waited for it, as what other workers waited is theirs to say.
@@ -24,6 +24,8 @@ namespace dist {
 
 class Attendance {
  public:
+  static constexpr int kLooksAtOnce = 2;
+
   // What a worker says of its own members.
   struct Last {
     int member = 0;         // by its index
@@ -47,22 +49,26 @@ class Attendance {
 
   // ---- One thread, when all of them have come ----
 
-  // In whose event it is recorded for whom it waits; NULL: nowhere.
+  // In whose event it is recorded for whom it waits; NULL: nowhere, and nothing is measured.
   void watch(Recorder* recorder) noexcept { recorder_ = recorder; }
   Last begin() noexcept;
-  // Looks for workers whose word has come: here(worker). Before any wait, and then as often as something may have come.
+  // Looks for workers whose word has come: here(worker). kLooksAtOnce times before any wait, of which the last is behind a
+  // progress() of the transport, and then as often as something may have come.
   // now(): the time in ns, by the clock of arrive().
   template <class Here, class Now>
   void look(Here&& here, Now&& now) noexcept {
-    bool changed = first_look_;
+    const bool at_once = looks_ < kLooksAtOnce || recorder_ == nullptr;
+    // Who reads that a worker is missing may count on it that its coming is measured.
+    const bool waits = looks_ >= kLooksAtOnce - 1;
+    bool changed = looks_ == kLooksAtOnce - 1;
     for (int w = 0; w < num_workers(); ++w) {
       Peer& peer = peers_[static_cast<std::size_t>(w)];
       if (peer.here || !here(w)) continue;
-      come(peer, first_look_ ? all_here_ns_ : now());
+      come(peer, at_once ? all_here_ns_ : now());
       changed = true;
     }
-    first_look_ = false;
-    if (changed && recorder_ != nullptr) record_missing();
+    if (looks_ < kLooksAtOnce) ++looks_;
+    if (waits && changed && recorder_ != nullptr) record_missing();
   }
   // What a worker says, this one too: the last of its members, as it calls it, and how long all others waited for it.
   void hear(int worker, int32_t name, int64_t alone_ns) noexcept;
@@ -88,7 +94,7 @@ class Attendance {
   std::pmr::vector<Peer> peers_;
   Recorder* recorder_ = nullptr;
   int64_t all_here_ns_ = 0;
-  bool first_look_ = true;
+  int looks_ = 0;  // up to kLooksAtOnce
 };
 
 }  // namespace dist

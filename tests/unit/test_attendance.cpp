@@ -56,7 +56,7 @@ int64_t all_here(const std::vector<int64_t>& members) {
 
 // What worker `me` finds, whose clock is `ahead_ns` ahead, where a message takes `travel_ns`.
 Attendance::Verdict verdict_of(Memory& memory, const Comings& comings, int me, int64_t ahead_ns,
-                               int64_t travel_ns, Recorder* recorder = nullptr) {
+                               int64_t travel_ns, Recorder& recorder) {
   const auto workers = static_cast<int>(comings.size());
   std::vector<std::pair<int32_t, Attendance::Last>> said;
   int first = 0;
@@ -72,15 +72,15 @@ Attendance::Verdict verdict_of(Memory& memory, const Comings& comings, int me, i
   const auto& mine = comings[static_cast<std::size_t>(me)];
   Attendance attendance(memory, static_cast<int>(mine.size()), workers, me);
   for (std::size_t m = 0; m < mine.size(); ++m) attendance.arrive(static_cast<int>(m), mine[m] + ahead_ns);
-  attendance.watch(recorder);
+  attendance.watch(&recorder);
   (void)attendance.begin();
-  // It looks at once, and then whenever a message comes.
-  std::vector<int64_t> looks = {all_here(mine)};
+  // It looks twice at once, and then whenever a message comes.
+  std::vector<int64_t> looks = {all_here(mine), all_here(mine)};
   for (int w = 0; w < workers; ++w) {
     const int64_t comes = all_here(comings[static_cast<std::size_t>(w)]) + travel_ns;
     if (w != me && comes > looks[0]) looks.push_back(comes);
   }
-  std::sort(looks.begin() + 1, looks.end());
+  std::sort(looks.begin() + Attendance::kLooksAtOnce, looks.end());
   for (const int64_t now : looks) {
     attendance.look([&](int w) { return all_here(comings[static_cast<std::size_t>(w)]) + travel_ns <= now; },
                     [&] { return now + ahead_ns; });
@@ -91,10 +91,30 @@ Attendance::Verdict verdict_of(Memory& memory, const Comings& comings, int me, i
   return attendance.verdict();
 }
 
-void check(Memory& memory, const Comings& comings) {
+// Somebody whose event it is.
+class Carrier {
+ public:
+  explicit Carrier(Memory& memory) : flight_(memory, ReplicaCount(1, GlobalReplica{2}, 5)) { open(); }
+  Recorder& recorder() noexcept { return flight_[LocalReplica{0}]; }
+  void open() noexcept {
+    recorder().begin(DIST_COLLECTIVE_BARRIER);
+    recorder().open({.collective = DIST_COLLECTIVE_BARRIER, .members = 1});
+  }
+  // What the event says of other workers.
+  std::pair<uint64_t, uint64_t> event() noexcept {
+    Recorder::Slot slot;
+    assert_true(recorder().read(recorder().count() - 1, slot));
+    return {slot[Recorder::kWorkers], slot[Recorder::kLate]};
+  }
+
+ private:
+  FlightRecorder flight_;
+};
+
+void check(Memory& memory, Recorder& recorder, const Comings& comings) {
   const Truth truth = truth_of(comings);
   for (int me = 0; me < static_cast<int>(comings.size()); ++me) {
-    const Attendance::Verdict found = verdict_of(memory, comings, me, 1'000'000'007 * me - 3, 0);
+    const Attendance::Verdict found = verdict_of(memory, comings, me, 1'000'000'007 * me - 3, 0, recorder);
     assert_int_equal(found.worker, truth.worker);
     assert_int_equal(found.name, truth.rank);
     assert_int_equal(found.late_ns, me == truth.worker ? truth.alone_ns : truth.late_ns);
@@ -103,6 +123,7 @@ void check(Memory& memory, const Comings& comings) {
 
 void layouts_agree_with_one_process(void**) {
   CountingMemory memory;
+  Carrier carrier(*memory);
   std::mt19937_64 random(kSeed);
   std::printf("# seed %llu\n", static_cast<unsigned long long>(kSeed));
   for (int turn = 0; turn < 3000; ++turn) {
@@ -118,15 +139,16 @@ void layouts_agree_with_one_process(void**) {
                            times.begin() + static_cast<std::ptrdiff_t>(used + members));
       used += members;
     }
-    check(*memory, comings);
+    check(*memory, carrier.recorder(), comings);
   }
 }
 
 void who_is_late_by_more_than_a_message_takes_is_named_by_all(void**) {
   CountingMemory memory;
+  Carrier carrier(*memory);
   const Comings comings = {{100, 120}, {110, 9000}, {130}};
   for (int me = 0; me < 3; ++me) {
-    const Attendance::Verdict found = verdict_of(*memory, comings, me, -70, 50);
+    const Attendance::Verdict found = verdict_of(*memory, comings, me, -70, 50, carrier.recorder());
     assert_int_equal(found.worker, 1);
     assert_int_equal(found.name, 3);
     // With the message's time, where it is not taken from both.
@@ -136,9 +158,10 @@ void who_is_late_by_more_than_a_message_takes_is_named_by_all(void**) {
 
 void those_of_one_moment(void**) {
   CountingMemory memory;
+  Carrier carrier(*memory);
   const Comings comings = {{7, 7}, {7}, {7, 7}};
   for (int me = 0; me < 3; ++me) {
-    const Attendance::Verdict found = verdict_of(*memory, comings, me, 0, 0);
+    const Attendance::Verdict found = verdict_of(*memory, comings, me, 0, 0, carrier.recorder());
     assert_int_equal(found.worker, me);
     assert_int_equal(found.late_ns, 0);
   }
@@ -147,35 +170,25 @@ void those_of_one_moment(void**) {
 // While it waits the event says for whom, and then who was last.
 void the_event_says_for_whom_it_waits(void**) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, ReplicaCount(1, GlobalReplica{2}, 5));
-  Recorder& recorder = flight[LocalReplica{0}];
-  const auto event = [&] {
-    Recorder::Slot slot;
-    assert_true(recorder.read(recorder.count() - 1, slot));
-    return std::pair(slot[Recorder::kWorkers], slot[Recorder::kLate]);
-  };
-  const auto open = [&] {
-    recorder.begin(DIST_COLLECTIVE_BARRIER);
-    recorder.open({.collective = DIST_COLLECTIVE_BARRIER, .members = 1});
-  };
-  open();
-  assert_int_equal(event().first, 0);
+  Carrier carrier(*memory);
+  Recorder& recorder = carrier.recorder();
+  assert_int_equal(carrier.event().first, 0);
   recorder.meet_workers();
   recorder.close(DIST_OK);
-  open();
+  carrier.open();
   recorder.meet_workers();
   recorder.wait_for_workers(1, 3);
-  assert_int_equal(event().first, 1 | 1 << 16 | uint64_t{3} << 32);
-  const Attendance::Verdict found = verdict_of(*memory, {{5}, {3}, {90}, {60}}, 0, 0, 0, &recorder);
-  assert_int_equal(event().first, 1 | uint64_t{0xFFFF} << 16);  // all have come
+  assert_int_equal(carrier.event().first, 1 | 1 << 16 | uint64_t{3} << 32);
+  const Attendance::Verdict found = verdict_of(*memory, {{5}, {3}, {90}, {60}}, 0, 0, 0, recorder);
+  assert_int_equal(carrier.event().first, 1 | uint64_t{0xFFFF} << 16);  // all have come
   recorder.last_of_workers(found.worker, found.name, found.late_ns);
-  assert_int_equal(event().first, 2 | 2 << 16 | uint64_t{2} << 32);
-  assert_int_equal(event().second, 30);
+  assert_int_equal(carrier.event().first, 2 | 2 << 16 | uint64_t{2} << 32);
+  assert_int_equal(carrier.event().second, 30);
   recorder.close(DIST_OK);
-  assert_int_equal(event().second, 30);
+  assert_int_equal(carrier.event().second, 30);
   // The next one is not of workers.
-  open();
-  assert_int_equal(event().first, 0);
+  carrier.open();
+  assert_int_equal(carrier.event().first, 0);
   recorder.close(DIST_OK);
 }
 
