@@ -116,7 +116,8 @@ Status first_difference_across(const CrossReplica& context, const Variable& vari
   std::copy_n(whole, 2, words + 1);
   DIST_TRY(context.workers->largest(words, subject.text, subject.digest));
   std::copy_n(words + 1, 2, whole);
-  const int64_t known = -words[0];
+  // It is not behind this worker's own; before all elements it would be made up.
+  const int64_t known = -std::min<int64_t>(words[0], 0);
   *out = known;
   if (known == copies.elements() && all_same(whole)) return kOk;
   return search(context, copies, subject, known, out);

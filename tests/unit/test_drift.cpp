@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <barrier>
+#include <cstdio>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <random>
 #include <span>
 #include <thread>
 #include <vector>
@@ -28,6 +30,7 @@ namespace dist {
 namespace {
 
 constexpr int kWorkers = 3;
+constexpr uint64_t kSeed = 20261123;
 
 // What the workers share: each brings its words, and all take the largest.
 struct Table {
@@ -61,7 +64,11 @@ class CountedWorkers final : public AcrossWorkers {
   }
   Status largest(std::span<int64_t> words, const char*, uint64_t) override {
     count(words.size_bytes());
-    meet([&] { table_.words[static_cast<std::size_t>(me_)].assign(words.begin(), words.end()); });
+    meet([&] {
+      auto& brought = table_.words[static_cast<std::size_t>(me_)];
+      brought.assign(words.begin(), words.end());
+      if (lie) lie(brought);
+    });
     for (const auto& each : table_.words) {
       for (std::size_t i = 0; i < words.size(); ++i) words[i] = std::max(words[i], each[i]);
     }
@@ -72,7 +79,8 @@ class CountedWorkers final : public AcrossWorkers {
 
   std::size_t bytes = 0;
   int calls = 0;
-  std::function<void()> after;  // each call of largest()
+  std::function<void()> after;                     // each call of largest()
+  std::function<void(std::vector<int64_t>&)> lie;  // brought to it in the place of what is true
 
  private:
   void count(std::size_t more) noexcept {
@@ -179,6 +187,23 @@ void what_changes_meanwhile_hangs_nobody(void**) {
   }
 }
 
+// Numbers of another process are not to be trusted: whatever one worker brings, the others look where elements are.
+void what_a_worker_makes_up_leads_nowhere(void**) {
+  std::mt19937_64 random(kSeed);
+  std::printf("# seed %llu\n", static_cast<unsigned long long>(kSeed));
+  for (int turn = 0; turn < 200; ++turn) {
+    Fixture fixture(DIST_F64, turn % 50 == 0 ? 0 : 1 + static_cast<int64_t>(random() % 3000));
+    int called = 0;
+    fixture.worker(2).lie = [&](std::vector<int64_t>& words) {
+      if (called++ == 0 && turn % 2 == 0) words[0] = turn % 4 == 0 ? INT64_MAX : INT64_MIN;
+      for (std::size_t i = called == 1 ? 1 : 0; i < words.size(); ++i) {
+        if (random() % 3 == 0) words[i] = static_cast<int64_t>(random());
+      }
+    };
+    assert_int_equal(number(fixture.check(DIST_OK).replica), -1);
+  }
+}
+
 template <class T>
 uint64_t digest_of(dist_dtype dtype, const std::vector<T>& elements) {
   return digest_elements(dtype, reinterpret_cast<const std::byte*>(elements.data()),
@@ -225,6 +250,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(dist::little_goes_from_worker_to_worker),
       cmocka_unit_test(dist::what_changes_meanwhile_hangs_nobody),
+      cmocka_unit_test(dist::what_a_worker_makes_up_leads_nowhere),
       cmocka_unit_test(dist::digests_tell_what_counts_as_different),
   };
   return cmocka_run_group_tests_name("drift across workers", tests, nullptr, nullptr);
