@@ -296,6 +296,7 @@ class Stragglers {
   int32_t collective(int64_t row) const { return rows_.at((size_t)row).collective; }
   int32_t group(int64_t row) const { return rows_.at((size_t)row).group; }
   int32_t replica(int64_t row) const { return rows_.at((size_t)row).replica; }
+  int32_t worker(int64_t row) const { return rows_.at((size_t)row).worker; }
   int64_t rounds(int64_t row) const { return rows_.at((size_t)row).rounds; }
   int64_t times_last(int64_t row) const { return rows_.at((size_t)row).times_last; }
   int64_t mean_late_ns(int64_t row) const { return rows_.at((size_t)row).mean_late_ns; }

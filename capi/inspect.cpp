@@ -50,8 +50,9 @@ dist_status write(dist_strategy* strategy, dist_text_fn fn, void* user_data, con
 dist_straggler to_public(const Straggler& row) noexcept {
   dist_straggler out{};
   out.collective = row.collective;
-  out.group = row.group;
+  out.group = std::max(row.group, 0);  // below: no group of the host's
   out.replica = number(row.replica);
+  out.worker = row.worker;
   out.rounds = row.rounds;
   out.times_last = row.times_last;
   out.mean_late_ns = row.mean_late_ns();
@@ -159,11 +160,12 @@ dist_status dist_variable_check_drift(dist_strategy* strategy, dist_variable* va
     }
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_check_drift"));
     BetweenRuns turn;
+    DIST_TRY(turn.begin_among_workers(unwrap(strategy), "dist_variable_check_drift"));
     DIST_TRY(turn.begin(unwrap(strategy), "dist_variable_check_drift"));
     Drift drift;
     const Status status = check_drift(unwrap(strategy).cross_replica(), *unwrap(variable), &drift);
     if (out_drift != nullptr && (status.ok() || status.code() == DIST_DATA_LOSS)) {
-      const dist_drift all{0, drift.num_copies, drift.copy, drift.expected_copy, drift.element};
+      const dist_drift all{0, drift.num_copies, number(drift.replica), number(drift.expected), drift.element};
       DIST_TRY(write_struct(all, out_drift, "dist_drift"));
     }
     return status;

@@ -41,8 +41,9 @@ func (s *Strategy) Explain() (string, error) {
 // Straggler is how often a replica was the last to come to the rounds of one tag, collective and group.
 type Straggler struct {
 	Collective Collective
-	Group      int // which group of replicas met; 0: all
-	Replica    int
+	Group      int           // which group of replicas met; 0: all
+	Replica    int           // -1: the worker itself, outside of its replicas' functions
+	Worker     int           // the replica's; 0 in a strategy of one process
 	Rounds     int64         // of this tag, collective and group, whoever was last
 	TimesLast  int64         // at least 1
 	MeanLate   time.Duration // how long all others, all there, waited for it
@@ -70,6 +71,7 @@ func (s *Strategy) Stragglers() ([]Straggler, error) {
 			Collective: Collective(rows.Collective(row)),
 			Group:      rows.Group(row),
 			Replica:    rows.Replica(row),
+			Worker:     rows.Worker(row),
 			Rounds:     rows.Rounds(row),
 			TimesLast:  rows.Times_last(row),
 			MeanLate:   time.Duration(rows.Mean_late_ns(row)),

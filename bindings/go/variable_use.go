@@ -70,7 +70,8 @@ type Drift struct {
 	Element         int64 // the first that differs, counted row-major; -1: all are equal
 }
 
-// VariableCheckDrift says whether the copies of a variable are still equal, to the bit: ErrDataLoss, and where.
+// VariableCheckDrift says whether the copies of a variable are still equal, to the bit, those of all workers: ErrDataLoss,
+// and where. All workers call it.
 func (s *Strategy) VariableCheckDrift(v *Variable) (Drift, error) {
 	out := cdist.NewDist_drift()
 	defer cdist.DeleteDist_drift(out)

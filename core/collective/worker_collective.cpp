@@ -76,16 +76,28 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   return group.finish(member.me);
 }
 
+// The carrier, for its worker. Where it fails, the group is poisoned.
+void lead(const Member& member, WorkerMeeting& meeting, const Signature& signature,
+          int64_t start_ns) noexcept {
+  Attendance& attendance = meeting.attendance();
+  attendance.watch(member.recorder);
+  if (!meeting.meet_and_move(signature, member.timeout_ns, start_ns).ok() || member.recorder == nullptr)
+    return;
+  const Attendance::Verdict verdict = attendance.verdict();
+  member.recorder->last_of_workers(verdict.worker, verdict.name, verdict.late_ns);
+}
+
 // All members of all workers come with `signature`, which is the group's draft. False: nobody goes on; the status is
 // that of an arrival that was not one, or the group's finish() has it.
 template <class Published>
 bool meet(const Member& member, WorkerMeeting& meeting, const Signature& signature, int64_t start_ns,
           Published&& published, Status* out) noexcept {
   Group& group = member.group;
+  if (member.recorder != nullptr) meeting.attendance().arrive(member.me, steady_now_ns());
   const Status arrived = group.arrive(member.me, member.timeout_ns, published);
   // Where a member does not go in, the group is poisoned; those inside wait for the carrier, nevertheless.
   const bool inside = arrived.ok() && group.enter(member.me);
-  if (inside && member.me == 0) (void)meeting.meet_and_move(signature, member.timeout_ns, start_ns);
+  if (inside && member.me == 0) lead(member, meeting, signature, start_ns);
   const bool goes_on = member.me == 0 ? meeting.release() : inside && meeting.await_release(member.me);
   if (!goes_on) *out = arrived.ok() ? group.finish(member.me) : arrived;
   return arrived.ok() && goes_on;
@@ -114,7 +126,10 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
                                                      meeting.own_staging_bytes())) == WorkerRoute::kTogether;
   DIST_TRY(pack_payload(call, own, size, payload));
   Status status;
-  const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
+  const auto published = [&] {
+    record_arrival(member, signature, call.bytes, 0);
+    if (member.recorder != nullptr) member.recorder->meet_workers();
+  };
   if (!meet(member, meeting, signature, start_ns, published, &status)) return status;
   if (member.recorder != nullptr) member.recorder->arrived();
   return exchange(member, meeting, call);

@@ -34,7 +34,7 @@ void WorkerCrossing::begin(uint64_t number, const Signature& signature) noexcept
   exchange_.reset();
   round_.reset();
   const bool packed = pack_payloads();
-  round_.begin(meeting_.message_of(options_.stream, number), signature, options_.most_bytes);
+  round_.begin(meeting_.message_of(options_.stream, number), signature, options_.most_bytes, {});
   if (!packed) meeting_.fail(round_, {WorkerRound::Fault::kNoMemory, meeting_.me()});
 }
 

@@ -66,6 +66,8 @@ void WorkerHeader::write(std::byte* to) const noexcept {
   writer.put(complete);
   writer.put(payload_bytes);
   writer.put(staging_bytes);
+  writer.put(last);
+  writer.put(last_alone_ns);
   put(writer, signature);
   writer.fill(to + kBytes);
 }
@@ -79,6 +81,8 @@ Reading WorkerHeader::read(const std::byte* from) noexcept {
   complete = reader.take<bool>();
   payload_bytes = reader.take<uint64_t>();
   staging_bytes = reader.take<uint64_t>();
+  last = reader.take_in<int32_t>(-1, DIST_MAX_REPLICAS - 1);
+  last_alone_ns = reader.take_in<int64_t>(-1, INT64_MAX);
   take(reader, signature);
   return reader.good() && same_order ? Reading::kGood : Reading::kBad;
 }

@@ -14,7 +14,7 @@
 namespace dist {
 
 inline constexpr uint32_t kWorkerMagic = 0x4C44'5748;
-inline constexpr uint32_t kWorkerVersion = 2;
+inline constexpr uint32_t kWorkerVersion = 3;
 
 // Whether a message can be read.
 enum class Reading : uint8_t { kGood, kOtherVersion, kBad };
@@ -29,6 +29,8 @@ struct WorkerHeader {
   bool complete = false;       // its members' payloads have their tensors' elements
   uint64_t payload_bytes = 0;  // of each member's payload, or kSizesVary
   uint64_t staging_bytes = 0;  // that it may use at a time
+  int32_t last = -1;           // of its members the last to come: what it calls that one
+  int64_t last_alone_ns = -1;  // how long its others, all there, waited for it; -1: there are none
   Signature signature;         // without addresses; its digest is the shared one
 
   void write(std::byte* to) const noexcept;

@@ -118,12 +118,15 @@ bool WorkerRound::trouble(int* out_worker, Transfer::End* out_end) noexcept {
   });
 }
 
-void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::size_t most_bytes) noexcept {
+void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::size_t most_bytes,
+                        const Last& last) noexcept {
   at_ = at;
   passes_ = 0;
   own_ = WorkerHeader{};
   own_.members = members_.count();
   own_.staging_bytes = most_bytes;
+  own_.last = last.name;
+  own_.last_alone_ns = last.alone_ns;
   own_.signature = signature;
   own_.signature.function = nullptr;
   own_.signature.digest = signature.shared_digest;

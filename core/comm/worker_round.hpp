@@ -98,6 +98,12 @@ class WorkerRound {
     int worker = -1;  // kHeader, kTooLong
   };
 
+  // Who came last of a worker's members; see WorkerHeader.
+  struct Last {
+    int32_t name = -1;
+    int64_t alone_ns = -1;
+  };
+
   // Streams: the kinds of messages of each are numbered side by side.
   static constexpr uint32_t kBlocking = 0;
   static constexpr uint32_t kKinds = 8;
@@ -119,7 +125,8 @@ class WorkerRound {
 
   // Of `at`, the run, the group, the series (a stream) and the number count. `most_bytes`: of tensors on their way at a
   // time, as far as this worker is asked.
-  void begin(const MessageKey& at, const Signature& signature, std::size_t most_bytes) noexcept;
+  void begin(const MessageKey& at, const Signature& signature, std::size_t most_bytes,
+             const Last& last) noexcept;
   // Whether all messages under way have come to a good end. One that has not stays so: see trouble().
   bool settled() noexcept;
   bool here() const noexcept { return phase_ == Phase::kHere; }
@@ -137,6 +144,13 @@ class WorkerRound {
   const Signature& own_signature() const noexcept { return own_.signature; }
   // What the header of another worker says, once it is there.
   bool has_header(int worker) noexcept { return peer(worker).good(); }
+  // Whether it is there, though it may not be readable.
+  bool header_is_here(int worker) const noexcept {
+    return peers_[static_cast<std::size_t>(worker)].receive_header.end() == Transfer::End::kDone;
+  }
+  Last last_of(int worker) noexcept {
+    return has_header(worker) ? Last{header(worker).last, header(worker).last_alone_ns} : Last{};
+  }
   Reading reading(int worker) const noexcept { return peers_[static_cast<std::size_t>(worker)].reading; }
   const WorkerHeader& header(int worker) const noexcept {
     return peers_[static_cast<std::size_t>(worker)].header;

@@ -32,6 +32,7 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
       me_(transport.me()),
       firsts_(firsts_of(memory, options.members)),
       peers_(&memory),
+      attendance_(memory, group.size(), static_cast<int>(options.members.size()), me_),
       seen_(static_cast<std::size_t>(group.size()), &memory) {
   for (std::size_t w = 0; w < options.members.size(); ++w) peers_.emplace_back();
   round_.emplace(memory, transport, members());
@@ -170,7 +171,18 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
   ++number_;
   start_ns_ = start_ns;
   limit_ns_ = timeout_ns == 0 ? timeout_ns_ : timeout_ns;
-  round_->begin(message_of(WorkerRound::kBlocking, number_), signature, most_bytes_);
+  const Attendance::Last last = attendance_.begin();
+  const WorkerRound::Last own{group_.name(last.member).number(), last.alone_ns};
+  attendance_.hear(me_, own.name, own.alone_ns);
+  round_->begin(message_of(WorkerRound::kBlocking, number_), signature, most_bytes_, own);
+  DIST_TRY(await([&] {
+    attendance_.look([&](int w) { return round_->header_is_here(w); }, steady_now_ns);
+    return round_->settled();
+  }));
+  each_peer([&](int w, const Peer&) {
+    const WorkerRound::Last theirs = round_->last_of(w);
+    attendance_.hear(w, theirs.name, theirs.alone_ns);
+  });
   while (!round_->here()) {
     DIST_TRY(await_messages());
     // Messages may be of workers that have given it up since: who comes too late has all that it needs of a barrier,
@@ -186,8 +198,9 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
 Status WorkerMeeting::take_streams(uint64_t first, std::size_t count) noexcept {
   constexpr uint64_t kMost = UINT32_MAX / WorkerRound::kKinds;
   if (first > kMost || count > kMost - first) {
-    return dist::fail(DIST_RESOURCE_EXHAUSTED, "this strategy has planned %llu packs, which is as many as it can",
-                static_cast<unsigned long long>(first));
+    return dist::fail(DIST_RESOURCE_EXHAUSTED,
+                      "this strategy has planned %llu packs, which is as many as it can",
+                      static_cast<unsigned long long>(first));
   }
   next_stream_ = static_cast<uint32_t>(first + count);
   return kOk;

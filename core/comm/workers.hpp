@@ -46,6 +46,7 @@
 #include "core/comm/worker_messages.hpp"
 #include "core/comm/worker_round.hpp"
 #include "core/engine/transport.hpp"
+#include "core/trace/attendance.hpp"
 
 namespace dist {
 
@@ -92,6 +93,8 @@ class WorkerMeeting final : public TransportListener {
   // The first of this worker's members.
   int first() const noexcept { return members().first(); }
   const Host& host() const noexcept { return host_; }
+  // Each member says there when it comes, before it arrives; and who came last, once the workers have met.
+  Attendance& attendance() noexcept { return attendance_; }
   // Of this worker; see Options::most_bytes.
   std::size_t own_staging_bytes() const noexcept { return most_bytes_; }
 
@@ -255,6 +258,7 @@ class WorkerMeeting final : public TransportListener {
   std::byte own_report_[WorkerNotice::kBytes];
   Incoming report_;  // the leader's, on workers that are not the leader
   std::pmr::deque<Peer> peers_;
+  Attendance attendance_;
   std::optional<WorkerRound> round_;
   // Steps: how often members that are not the carrier have come; how often the carrier has waited for all of them;
   // how often it has released them, and how often each has seen that.

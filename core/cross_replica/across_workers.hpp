@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
+#include "core/base/replicas.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
 #include "core/value/value.hpp"
@@ -16,6 +18,8 @@ class AcrossWorkers {
  public:
   virtual int num_workers() const noexcept = 0;
   virtual int me() const noexcept = 0;
+  // -1: nobody has it.
+  virtual int worker_of(GlobalReplica replica) const noexcept = 0;
   // outs[t] = the fold of in[k * n + t] over the contributions k of worker 0, 1, ..., in their order; n is the number of
   // outs, and every worker brings at least one contribution. MEAN divides by the number of all of them; `numerics` are
   // DIST_NUMERICS_...
@@ -25,6 +29,8 @@ class AcrossWorkers {
   virtual Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) = 0;
   // Every worker gets what worker 0 has. All must give the same tag, which reports show, and detail.
   virtual Status broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) = 0;
+  // Each word becomes the largest that any worker has there. Tag and detail are as above.
+  virtual Status largest(std::span<int64_t> words, const char* tag, uint64_t detail) = 0;
 
  protected:
   ~AcrossWorkers() = default;

@@ -3,79 +3,22 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 
+#include "core/cross_replica/across_workers.hpp"
 #include "core/cross_replica/fold.hpp"
+#include "core/inspect/copies.hpp"
+#include "core/inspect/drift_across.hpp"
+#include "core/inspect/elements.hpp"
 #include "core/inspect/number.hpp"
-#include "core/kernel/convert.hpp"
 
 namespace dist {
 namespace {
 
 constexpr int64_t kBlockBytes = 64 << 10;  // of one copy: compared in one go
 
-template <class T>
-T load(const std::byte* element) noexcept {
-  T value;
-  std::memcpy(&value, element, sizeof value);
-  return value;
-}
-
-bool is_nan(dist_dtype dtype, const std::byte* element) noexcept {
-  switch (dtype) {
-    case DIST_F16: return std::isnan(f32_from_f16(load<uint16_t>(element)));
-    case DIST_BF16: return std::isnan(f32_from_bf16(load<uint16_t>(element)));
-    case DIST_F32: return std::isnan(load<float>(element));
-    case DIST_F64: return std::isnan(load<double>(element));
-    default: return false;
-  }
-}
-
-bool same_element(dist_dtype dtype, const std::byte* a, const std::byte* b) noexcept {
-  if (dtype == DIST_COMPLEX64) {
-    return same_element(DIST_F32, a, b) && same_element(DIST_F32, a + sizeof(float), b + sizeof(float));
-  }
-  if (std::memcmp(a, b, dtype_size(dtype)) == 0) return true;
-  if (dtype == DIST_BOOL) return *a != std::byte{0} && *b != std::byte{0};
-  return is_nan(dtype, a) && is_nan(dtype, b);
-}
-
-// The copies of a variable, element by element.
-class Copies {
- public:
-  explicit Copies(const Variable& variable) noexcept
-      : variable_(variable), size_(static_cast<int64_t>(dtype_size(variable.dtype()))) {}
-
-  int32_t count() const noexcept { return variable_.num_copies(); }
-  int64_t elements() const noexcept { return variable_.elements(); }
-  int64_t element_bytes() const noexcept { return size_; }
-  const std::byte* at(int32_t copy, int64_t element) const noexcept {
-    return static_cast<const std::byte*>(variable_.component(LocalReplica{copy}).data) + element * size_;
-  }
-  bool same(int32_t a, int32_t b, int64_t element) const noexcept {
-    return same_element(variable_.dtype(), at(a, element), at(b, element));
-  }
-
-  // The first of [first, last) in which any copy differs from copy 0, or `last`.
-  int64_t first_difference(int64_t first, int64_t last) const noexcept {
-    for (int32_t r = 1; r < count(); ++r) {
-      const auto bytes = static_cast<std::size_t>((last - first) * size_);
-      if (std::memcmp(at(0, first), at(r, first), bytes) == 0) continue;
-      int64_t i = first;
-      while (i < last && same(0, r, i)) ++i;
-      last = i;
-    }
-    return last;
-  }
-
- private:
-  const Variable& variable_;
-  const int64_t size_;
-};
-
-Status first_difference(Arena& arena, const Copies& copies, int64_t* out) {
+Status first_difference(Arena& arena, const VariableCopies& copies, int64_t* out) {
   const int64_t block = kBlockBytes / copies.element_bytes();
   const int64_t blocks = (copies.elements() + block - 1) / block;
   const int64_t grain = int64_t{FoldPlan::kSerialBytes} / (kBlockBytes * copies.count());
@@ -96,13 +39,42 @@ Status first_difference(Arena& arena, const Copies& copies, int64_t* out) {
   return kOk;
 }
 
-// The replica whose element most copies have; of equally many the lowest.
-int32_t most_common(const Copies& copies, int64_t element) noexcept {
+// What all copies have at one element, by their number among those of all workers.
+struct Elements {
+  explicit Elements(dist_dtype of) noexcept : dtype(of) {}
+  const std::byte* at(int32_t copy) const noexcept {
+    return bytes + static_cast<std::size_t>(copy) * dtype_size(dtype);
+  }
+  bool same(int32_t a, int32_t b) const noexcept { return same_element(dtype, at(a), at(b)); }
+
+  const dist_dtype dtype;
+  int32_t count = 0;
+  std::byte bytes[DIST_MAX_REPLICAS * sizeof(uint64_t)];
+};
+
+Status gather_elements(const CrossReplica& context, const VariableCopies& copies, int64_t element,
+                       Elements* out) {
+  const auto size = static_cast<std::size_t>(copies.element_bytes());
+  for (int32_t r = 0; r < copies.count(); ++r)
+    std::memcpy(out->bytes + r * size, copies.at(r, element), size);
+  out->count = copies.count();
+  if (context.workers == nullptr) return kOk;
+  const int64_t count = out->count;
+  ValueRef joined;
+  DIST_TRY(context.workers->join({out->bytes, out->dtype, 1, &count, nullptr}, 0, &joined));
+  const dist_tensor all = joined->tensor();
+  out->count = static_cast<int32_t>(std::min<int64_t>(all.shape[0], DIST_MAX_REPLICAS));
+  std::memcpy(out->bytes, all.data, static_cast<std::size_t>(out->count) * size);
+  return kOk;
+}
+
+// The copy whose element most have; of equally many the lowest.
+int32_t most_common(const Elements& elements) noexcept {
   int32_t most = 0;
   int32_t best = 0;
-  for (int32_t r = 0; r < copies.count(); ++r) {
+  for (int32_t r = 0; r < elements.count; ++r) {
     int32_t equal = 0;
-    for (int32_t other = r; other < copies.count(); ++other) equal += copies.same(r, other, element) ? 1 : 0;
+    for (int32_t other = r; other < elements.count; ++other) equal += elements.same(r, other) ? 1 : 0;
     if (equal > most) {
       most = equal;
       best = r;
@@ -126,20 +98,21 @@ void write_index(const dist_tensor& tensor, int64_t element, char* text, std::si
   if (used < size) std::snprintf(text + used, size - used, tensor.ndim == 0 ? "[]" : "]");
 }
 
-Status report(const Variable& variable, const Copies& copies, const Drift& drift,
-              const ReplicaCount& replicas) noexcept {
-  const int32_t expected_replica = number(replicas.global_of(LocalReplica{drift.expected_copy}));
+Status report(const CrossReplica& context, const Variable& variable, const Elements& elements,
+              const Drift& drift) noexcept {
   char index[96];
   char expected[kNumberRoom];
   char received[kNumberRoom];
   write_index(variable.first_copy(), drift.element, index, sizeof index);
-  write_number(variable.dtype(), copies.at(drift.expected_copy, drift.element), expected);
-  write_number(variable.dtype(), copies.at(drift.copy, drift.element), received);
+  write_number(elements.dtype, elements.at(number(drift.expected)), expected);
+  write_number(elements.dtype, elements.at(number(drift.replica)), received);
   ErrorRecord error;
   error.code = DIST_DATA_LOSS;
-  error.culprit = {replicas.global_of(LocalReplica{drift.copy})};
+  error.culprit = {drift.replica};
+  if (context.workers != nullptr) error.culprit.home = context.workers->worker_of(drift.replica);
   copy_text(error.tag, variable.name());
-  std::snprintf(error.expected, sizeof error.expected, "%s, as on replica %d", expected, expected_replica);
+  std::snprintf(error.expected, sizeof error.expected, "%s, as on replica %d", expected,
+                number(drift.expected));
   copy_text(error.received, received);
   copy_text(
       error.hint,
@@ -149,7 +122,7 @@ Status report(const Variable& variable, const Copies& copies, const Drift& drift
                 "variable \"%s\": the copies have drifted apart: element %lld (%s) is %s on replica %d but "
                 "%s on replica %d; %s",
                 variable.name(), static_cast<long long>(drift.element), index, received,
-                error.culprit.number(), expected, expected_replica, error.hint);
+                number(drift.replica), expected, number(drift.expected), error.hint);
   return fail(error);
 }
 
@@ -162,17 +135,30 @@ Status check_drift(const CrossReplica& context, const Variable& variable, Drift*
                             variable.name());
   }
   *out = Drift{};
+  const VariableCopies copies(variable);
+  // Workers that have none to compare agree on that, too.
+  const bool across = context.workers != nullptr;
+  const bool compared = !variable.sync_on_read() && (variable.mirrored() || !across);
+  int64_t element = copies.elements();
+  if (compared) DIST_TRY(first_difference(*context.arena, copies, &element));
+  if (across) {
+    DIST_TRY(compared ? first_difference_across(context, variable, element, &element)
+                      : agree_on_none(context, variable));
+  }
   if (variable.sync_on_read()) return kOk;
-  const Copies copies(variable);
-  out->num_copies = copies.count();
-  int64_t element = 0;
-  DIST_TRY(first_difference(*context.arena, copies, &element));
+  out->num_copies = across && compared ? context.replicas.global() : copies.count();
   if (element == copies.elements()) return kOk;
+  Elements elements(copies.dtype());
+  DIST_TRY(gather_elements(context, copies, element, &elements));
+  const int32_t expected = most_common(elements);
+  int32_t differs = 0;
+  while (differs < elements.count && elements.same(differs, expected)) ++differs;
+  // They were written meanwhile.
+  if (differs == elements.count) return kOk;
   out->element = element;
-  out->expected_copy = most_common(copies, element);
-  out->copy = 0;
-  while (copies.same(out->copy, out->expected_copy, element)) ++out->copy;
-  return report(variable, copies, *out, context.replicas);
+  out->expected = GlobalReplica{expected};
+  out->replica = GlobalReplica{differs};
+  return report(context, variable, elements, *out);
 }
 
 }  // namespace dist

@@ -12,14 +12,14 @@ namespace dist {
 
 // Where copies differ; the numbers are -1 where they do not.
 struct Drift {
-  int32_t num_copies = 0;  // compared; 0: of a variable whose copies need not be equal
-  int32_t copy = -1;       // the lowest that differs from the most
-  int32_t expected_copy = -1;
+  int32_t num_copies = 0;              // compared; 0: of a variable whose copies need not be equal
+  GlobalReplica replica = kNoReplica;  // the lowest whose copy differs from the most
+  GlobalReplica expected = kNoReplica;
   int64_t element = -1;  // the first that differs anywhere
 };
 
 // DATA_LOSS where copies differ, with the replica, the variable and both elements in the error's fields;
-// *out is written then too. Bits are compared, but NaN with NaN and true with true are equal.
+// *out is written then too. What counts as equal: elements.hpp. Of several workers all ask, and all get the same.
 Status check_drift(const CrossReplica& context, const Variable& variable, Drift* out);
 
 }  // namespace dist

@@ -41,6 +41,7 @@ Status WorkerLink::Way::join(InProcessNetwork* network, int num_workers, int me)
 WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options)
     : memory_(memory),
       cache_bytes_(options.cache_bytes),
+      recorder_(options.recorder),
       way_(std::move(way)),
       unreachable_(static_cast<int>(options.replicas.size()), options.me),
       transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),
@@ -142,6 +143,29 @@ Status WorkerLink::broadcast(dist_tensor& tensor, const char* tag, uint64_t deta
   call.n = 1;
   call.salt = detail;
   return collective(member, call);
+}
+
+Status WorkerLink::largest(std::span<int64_t> words, const char* tag, uint64_t detail) {
+  begin_turn();
+  Member member = carrier();
+  member.tag = tag;
+  const auto count = static_cast<int64_t>(words.size());
+  const dist_tensor tensor{words.data(), DIST_I64, 1, &count, nullptr};
+  Call call;
+  call.collective = Collective::kAllReduce;
+  call.op = DIST_REDUCE_MAX;
+  call.in = call.out = &tensor;
+  call.n = 1;
+  call.salt = detail;
+  return collective(member, call);
+}
+
+int WorkerLink::worker_of(GlobalReplica replica) const noexcept {
+  const WorkerMembers members = replicas_.members();
+  for (int w = 0; w < num_workers(); ++w) {
+    if (number(replica) >= members.first_of(w) && number(replica) < members.first_of(w + 1)) return w;
+  }
+  return -1;
 }
 
 void WorkerLink::begin_turn() noexcept {

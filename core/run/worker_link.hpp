@@ -20,6 +20,7 @@
 #include "core/engine/in_process.hpp"
 #include "core/engine/shared_transport.hpp"
 #include "core/engine/unreachable.hpp"
+#include "core/trace/recorder.hpp"
 
 namespace dist {
 
@@ -51,6 +52,7 @@ class WorkerLink final : public AcrossWorkers {
     std::size_t cache_bytes;        // of the last-level cache
     std::size_t staging_bytes;      // 0: the meetings' default
     Arena* helpers;                 // where asynchronous collectives go on; NULL: where somebody waits
+    Recorder* recorder;             // of what the cross-replica context does
   };
   // `group`: of this worker's replicas. Throws std::bad_alloc.
   WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
@@ -77,10 +79,12 @@ class WorkerLink final : public AcrossWorkers {
 
   int num_workers() const noexcept override { return replicas_.num_workers(); }
   int me() const noexcept override { return replicas_.me(); }
+  int worker_of(GlobalReplica replica) const noexcept override;
   Status reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
                 std::span<dist_tensor> outs) override;
   Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) override;
   Status broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) override;
+  Status largest(std::span<int64_t> words, const char* tag, uint64_t detail) override;
 
  private:
   // No group of replicas has it.
@@ -88,11 +92,12 @@ class WorkerLink final : public AcrossWorkers {
 
   void settle() noexcept;
   Member carrier() noexcept {
-    return {carriers_group_, 0, nullptr, 0, cache_bytes_, nullptr, nullptr, &carriers_};
+    return {carriers_group_, 0, nullptr, 0, cache_bytes_, recorder_, nullptr, &carriers_};
   }
 
   Memory& memory_;
   const std::size_t cache_bytes_;
+  Recorder* const recorder_;
   Way way_;
   UnreachableTransport unreachable_;
   SharedTransport transport_;

@@ -246,7 +246,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       placement_(make_placement(memory, options, plan.num_replicas, mesh_.num_devices)),
       arena_(memory, plan.usable_cpus),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
-      recorder_(memory, worker_.count()),
+      recorder_(memory, worker_.count(), {worker_.me, worker_.num_workers()}),
       variables_(memory),
       pool_(memory, group_, wait_graph_, options.host, pool_options(options, plan, std::move(way))) {}
 
@@ -261,7 +261,7 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
     workers_.emplace(
         memory(), group_, options.host, std::move(way),
         WorkerLink::Options{worker_.me, worker_.replicas, plan.timeout_ns, last_level_cache_bytes(),
-                            static_cast<std::size_t>(options.staging_bytes), helpers});
+                            static_cast<std::size_t>(options.staging_bytes), helpers, recorder_.outside()});
     steps_ = make_counted<WorkerSteps>(memory(), *this);
     readers_.me = worker_.me;
     readers_.workers = make_counted<WorkerLayout>(memory(), std::span<const int>(worker_.replicas));

@@ -21,20 +21,19 @@ constexpr std::size_t kDepth = 8;
 class ChromeTrace {
  public:
   ChromeTrace(const Snapshot& snapshot, TextOut& out)
-      : snapshot_(snapshot), out_(out), pool_(buffer_, sizeof buffer_), json_(out, &pool_, kDepth) {}
+      : snapshot_(snapshot),
+        out_(out),
+        pool_(buffer_, sizeof buffer_),
+        json_(out, &pool_, kDepth),
+        // Beside those of other workers, and exact in a double.
+        ids_(int64_t{snapshot.worker().me} << 40) {}
 
   void write() {
     json_.StartObject();
     text("displayTimeUnit", "ns");
     json_.Key("traceEvents");
     json_.StartArray();
-    name("process_name", GlobalReplica{0}, "libdist");
-    for (int r = 0; r < snapshot_.replicas().local(); ++r) {
-      const GlobalReplica replica = snapshot_.replicas().global_of(LocalReplica{r});
-      char label[32];
-      std::snprintf(label, sizeof label, "replica %d", dist::number(replica));
-      name("thread_name", replica, label);
-    }
+    write_names();
     for (const Event& event : snapshot_.events()) {
       if (event.members == 0) write_alone(event);
     }
@@ -48,6 +47,19 @@ class ChromeTrace {
   }
 
  private:
+  void write_names() {
+    char label[64];
+    const WorkerNumber worker = snapshot_.worker();
+    std::snprintf(label, sizeof label, worker.among_others() ? "libdist worker %d" : "libdist", worker.me);
+    name("process_name", snapshot_.replicas().first(), label);
+    for (int r = 0; r < snapshot_.replicas().local(); ++r) {
+      const GlobalReplica replica = snapshot_.replicas().global_of(LocalReplica{r});
+      std::snprintf(label, sizeof label, "replica %d", dist::number(replica));
+      name("thread_name", replica, label);
+    }
+    if (worker.among_others()) name("thread_name", kNoReplica, "outside of replicas");
+  }
+
   void key(const char* name) { json_.Key(name); }
   void text(const char* name, const char* value) {
     key(name);
@@ -66,12 +78,17 @@ class ChromeTrace {
     json_.RawValue(digits, static_cast<std::size_t>(length), rapidjson::kNumberType);
   }
 
+  // The process and the thread: what the worker does outside of replicas stands behind all of these.
+  void place(GlobalReplica replica) {
+    number("pid", snapshot_.worker().me);
+    number("tid", replica == kNoReplica ? snapshot_.replicas().global() : dist::number(replica));
+  }
+
   void name(const char* what, GlobalReplica replica, const char* value) {
     json_.StartObject();
     text("ph", "M");
     text("name", what);
-    number("pid", 0);
-    number("tid", dist::number(replica));
+    place(replica);
     key("args");
     json_.StartObject();
     text("name", value);
@@ -86,8 +103,7 @@ class ChromeTrace {
     text("ph", phase);
     text("cat", category);
     text("name", title);
-    number("pid", 0);
-    number("tid", dist::number(replica));
+    place(replica);
     time("ts", at_ns);
   }
   // A slice: a whole one, or one that has only begun.
@@ -125,27 +141,35 @@ class ChromeTrace {
   void write_member(const Event& event, const Round& round) {
     const char* title = collective_name(event.collective);
     begin_slice("collective", title, event);
-    number("run", event.run);
+    if (event.run != 0) number("run", event.run);
     number("sequence", event.sequence);
-    number("group", event.group);
+    if (event.group >= 0) number("group", event.group);
     if (event.op != 0) text("op", op_name(event.op));
     if (event.dtype != 0) text("dtype", dtype_name(event.dtype));
     number("bytes", static_cast<int64_t>(event.bytes));
     if (event.tag[0] != '\0') text("tag", event.tag);
     if (!event.asynchronous) number("waited_ns", event.arrived_ns - event.begin_ns);
-    if (round.complete()) {
-      number("last", dist::number(round.last().replica));
-      number("late_ns", round.late_ns());
+    if (const auto latest = round.latest(snapshot_.worker().me)) {
+      if (latest->replica != kNoReplica) number("last", dist::number(latest->replica));
+      if (snapshot_.worker().among_others()) number("last_worker", latest->worker);
+      number("late_ns", latest->late_ns);
     } else if (!event.over) {
       write_absent(event, round);
     }
     end_slice("collective", title, event);
-    const bool waited = event.over && event.arrived_ns > event.begin_ns && event.members > 1;
+    const bool alone = event.members == 1 && !event.of_workers;
+    const bool waited = event.over && event.arrived_ns > event.begin_ns && !alone;
     if (waited && !event.asynchronous) write_wait(event);
   }
 
-  // Whom a replica waits for at this moment.
+  // Whom a replica waits for at this moment: others of its worker, or other workers.
   void write_absent(const Event& event, const Round& round) {
+    if (round.complete()) {
+      const OtherWorkers* const others = round.others();
+      if (others == nullptr || others->number <= 0) return;
+      number("missing_workers", others->number);
+      return number("waits_for_worker", others->worker);
+    }
     number("missing", event.members - static_cast<int64_t>(round.events.size()));
     // Which replicas another group has is not recorded.
     if (event.group != 0) return;
@@ -168,6 +192,9 @@ class ChromeTrace {
 
   void write_arrow(const Round& round) {
     if (!round.went_well() || round.events.size() < 2 || round.last().asynchronous) return;
+    // Only what is in this process can be pointed at.
+    const auto latest = round.latest(snapshot_.worker().me);
+    if (!latest || latest->replica != round.last().replica) return;
     ++ids_;
     begin("s", "last", "last to come", round.last().replica, round.last().begin_ns);
     number("id", ids_);
@@ -185,7 +212,7 @@ class ChromeTrace {
   alignas(std::max_align_t) char buffer_[1024];
   Pool pool_;
   Json json_;
-  int64_t ids_ = 0;
+  int64_t ids_;
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 namespace dist {
 
-// One process, with a thread for each replica: a slice for each run and each collective in it, one in that
+// One process, which is the worker, with a thread for each replica, called by its id among those of all workers: so traces
+// of several workers can be put together. A slice for each run and each collective in it, one in that
 // for the time until all had come, and an arrow from the last to come to the one that waited longest for it.
 // Times are the steady clock's.
 void write_chrome_trace(const Snapshot& snapshot, TextOut& out);

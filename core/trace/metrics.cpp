@@ -20,9 +20,9 @@ class Metrics {
     label("version", gauges_.version);
     label("simd", gauges_.simd);
     value(1);
-    family("dist_replicas", "gauge", "Replicas in sync.");
+    family("dist_replicas", "gauge", "Replicas in sync, of all workers.");
     sample("dist_replicas");
-    value(static_cast<uint64_t>(recorder_.replicas().local()));
+    value(static_cast<uint64_t>(recorder_.replicas().global()));
     family("dist_memory_held_bytes", "gauge",
            "Memory that the strategy and its objects hold from its allocator.");
     sample("dist_memory_held_bytes");
@@ -63,6 +63,9 @@ class Metrics {
     out_.put(name);
     labels_ = 0;
     if (gauges_.strategy != nullptr) label("strategy", gauges_.strategy);
+    if (!recorder_.worker().among_others()) return;
+    begin_label("worker");
+    out_.add("%d\"", recorder_.worker().me);
   }
   void sample(const char* name, LocalReplica replica) {
     sample(name);

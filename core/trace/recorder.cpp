@@ -4,6 +4,14 @@
 #include <new>
 
 namespace dist {
+namespace {
+
+uint64_t workers_word(Recorder::WorkersWord kind, int32_t a, int32_t b) noexcept {
+  return static_cast<uint64_t>(kind) | static_cast<uint64_t>(static_cast<uint16_t>(a)) << 16 |
+         static_cast<uint64_t>(static_cast<uint16_t>(b)) << 32;
+}
+
+}  // namespace
 
 void Recorder::end_run(dist_status status) noexcept {
   // The thread ended inside a merge function.
@@ -35,6 +43,25 @@ void Recorder::complete(uint64_t issued, dist_status status) noexcept {
   }
 }
 
+void Recorder::meet_workers() noexcept {
+  Slot& slot = slots_[(next_ - 1) & (kEvents - 1)];
+  // Each word by itself: who reads one of them before it changes reads what was true a moment ago.
+  put(slot[kLate], 0);
+  put(slot[kWorkers], workers_word(WorkersWord::kNothing, 0, 0));
+  put(slot[kWhat], slot[kWhat] | kOfWorkers);
+}
+
+void Recorder::wait_for_workers(int lowest, int missing) noexcept {
+  put(slots_[(next_ - 1) & (kEvents - 1)][kWorkers], workers_word(WorkersWord::kMissing, lowest, missing));
+}
+
+void Recorder::last_of_workers(int worker, int32_t name, int64_t late_ns) noexcept {
+  Slot& slot = slots_[(next_ - 1) & (kEvents - 1)];
+  put(slot[kLate], static_cast<uint64_t>(late_ns));
+  // Behind what it stands for.
+  put(slot[kWorkers], workers_word(WorkersWord::kLast, worker, name));
+}
+
 bool Recorder::read(uint64_t index, Slot& out) const noexcept {
   Slot& slot = slots_[index & (kEvents - 1)];
   const auto load = [&](int word, std::memory_order order) {
@@ -49,13 +76,20 @@ bool Recorder::read(uint64_t index, Slot& out) const noexcept {
     // Where there is no tag, it may never have been written.
     out[kTag + i] = i < tag_words ? load(static_cast<int>(kTag + i), std::memory_order_acquire) : 0;
   }
+  const bool of_workers = (out[kWhat] & kOfWorkers) != 0;
+  for (int word = kWorkers; word < kWords; ++word)
+    out[word] = of_workers ? load(word, std::memory_order_acquire) : 0;
   // relaxed: the acquires above keep it behind them.
   return load(kVersion, std::memory_order_relaxed) == version;
 }
 
-FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas)
-    : memory_(memory), replicas_(replicas), counter_(time_counter_is_steady()), first_(look(counter_)) {
-  const auto n = static_cast<std::size_t>(replicas.local());
+FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker)
+    : memory_(memory),
+      replicas_(replicas),
+      worker_(worker),
+      counter_(time_counter_is_steady()),
+      first_(look(counter_)) {
+  const std::size_t n = num_recorders();
   recorders_ = static_cast<Recorder*>(memory_.allocate(n * sizeof(Recorder), alignof(Recorder)));
   // Not touched here: each replica's pages come to life near it, as far as it uses them.
   void* slots = memory_.try_allocate(n * Recorder::kEvents * sizeof(Recorder::Slot), alignof(Recorder));
@@ -68,14 +102,13 @@ FlightRecorder::FlightRecorder(Memory& memory, ReplicaCount replicas)
 }
 
 FlightRecorder::~FlightRecorder() {
-  const auto n = static_cast<std::size_t>(replicas_.local());
+  const std::size_t n = num_recorders();
   memory_.free(slots_, n * Recorder::kEvents * sizeof(Recorder::Slot), alignof(Recorder));
   memory_.free(recorders_, n * sizeof(Recorder), alignof(Recorder));
 }
 
 std::size_t FlightRecorder::bytes() const noexcept {
-  return static_cast<std::size_t>(replicas_.local()) *
-         (sizeof(Recorder) + Recorder::kEvents * sizeof(Recorder::Slot));
+  return num_recorders() * (sizeof(Recorder) + Recorder::kEvents * sizeof(Recorder::Slot));
 }
 
 // The clock between two looks at the counter: of several tries the closest, as the system may take the CPU

@@ -63,9 +63,26 @@ class alignas(128) Recorder {
   static constexpr std::size_t kTagWords = DIST_MAX_TAG_BYTES / sizeof(uint64_t);
 
   // An event's words: all but the tag in one cache line.
-  enum Word { kVersion, kBegin, kArrived, kEnd, kBytes, kWhat, kRound, kSequence, kTag, kWords = 16 };
+  enum Word {
+    kVersion,
+    kBegin,
+    kArrived,
+    kEnd,
+    kBytes,
+    kWhat,
+    kRound,
+    kSequence,
+    kTag,
+    kWorkers = 14,
+    kLate,
+    kWords
+  };
   using Slot = uint64_t[kWords];
-  static_assert(kTag + kTagWords <= kWords);
+  static_assert(kTag + kTagWords <= kWorkers);
+  // In kWhat: other workers take part, and kWorkers, kLate have been written.
+  static constexpr uint64_t kOfWorkers = uint64_t{1} << 41;
+  // What kWorkers says: nothing; for whom the event waits; who was last, and kLate by how much.
+  enum class WorkersWord : uint8_t { kNothing, kMissing, kLast };
 
   // `slots`: kEvents of them, of whatever contents. `counter`: whether the CPU's counter may be used.
   Recorder(Slot* slots, bool counter) noexcept : slots_(slots), counter_(counter) {}
@@ -93,6 +110,12 @@ class alignas(128) Recorder {
   // Without it, all had come when it was over.
   void arrived() noexcept { arrived_ = now(); }
   void close(dist_status status) noexcept;
+
+  // After open(), where other workers take part. One member of each worker knows more of them: how many have not come
+  // yet, and the lowest of these; and then who was last, and how much later than all others.
+  void meet_workers() noexcept;
+  void wait_for_workers(int lowest, int missing) noexcept;
+  void last_of_workers(int worker, int32_t name, int64_t late_ns) noexcept;
 
   // An asynchronous collective: issue(), complete(). Others may begin and end between the two.
   uint64_t issue(const Arrival& arrival) noexcept;
@@ -146,16 +169,30 @@ class alignas(128) Recorder {
   Sum run_errors_[kStatuses];
 };
 
+// Which of how many workers.
+struct WorkerNumber {
+  int me = 0;
+  int count = 1;
+
+  bool among_others() const noexcept { return count > 1; }
+};
+
 // The recorders of a strategy's replicas, and what their stamps mean.
 class FlightRecorder {
  public:
   // Throws std::bad_alloc.
-  FlightRecorder(Memory& memory, ReplicaCount replicas);
+  FlightRecorder(Memory& memory, ReplicaCount replicas, WorkerNumber worker = {});
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
   ReplicaCount replicas() const noexcept { return replicas_; }
+  WorkerNumber worker() const noexcept { return worker_; }
+  // What the worker does with others outside of its replicas' functions; NULL: there are no others.
+  Recorder* outside() noexcept { return worker_.among_others() ? &recorders_[replicas_.local()] : nullptr; }
+  const Recorder* outside() const noexcept {
+    return worker_.among_others() ? &recorders_[replicas_.local()] : nullptr;
+  }
   Recorder& operator[](LocalReplica replica) noexcept { return recorders_[index(replica)]; }
   const Recorder& operator[](LocalReplica replica) const noexcept { return recorders_[index(replica)]; }
   bool uses_counter() const noexcept { return counter_; }
@@ -186,9 +223,13 @@ class FlightRecorder {
     int64_t ns;
   };
   static Moment look(bool counter) noexcept;
+  std::size_t num_recorders() const noexcept {
+    return static_cast<std::size_t>(replicas_.local()) + (worker_.among_others() ? 1 : 0);
+  }
 
   Memory& memory_;
   const ReplicaCount replicas_;
+  const WorkerNumber worker_;
   const bool counter_;
   const Moment first_;
   mutable std::atomic<double> ns_per_tick_{0};  // of sum_ns(); 0: not yet read

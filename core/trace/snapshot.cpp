@@ -8,6 +8,13 @@
 namespace dist {
 namespace {
 
+OtherWorkers others_of(const Recorder::Slot& slot) noexcept {
+  const uint64_t word = slot[Recorder::kWorkers];
+  const auto half = [&](int shift) { return static_cast<int16_t>(static_cast<uint16_t>(word >> shift)); };
+  return {static_cast<Recorder::WorkersWord>(word & 0xFF), half(16), half(32),
+          static_cast<int64_t>(slot[Recorder::kLate])};
+}
+
 Event decode(const Recorder::Slot& slot, GlobalReplica replica, const FlightRecorder::Scale& scale) noexcept {
   const uint64_t what = slot[Recorder::kWhat];
   const auto byte = [&](int shift) { return static_cast<int32_t>((what >> shift) & 0xFF); };
@@ -18,6 +25,8 @@ Event decode(const Recorder::Slot& slot, GlobalReplica replica, const FlightReco
   event.dtype = byte(16);
   event.status = byte(24);
   event.asynchronous = ((what >> 40) & 1) != 0;
+  event.of_workers = (what & Recorder::kOfWorkers) != 0;
+  event.others = others_of(slot);
   event.members = static_cast<int32_t>(what >> 48);
   event.group = static_cast<int32_t>(static_cast<uint32_t>(slot[Recorder::kRound]));
   event.round = static_cast<uint32_t>(slot[Recorder::kRound] >> 32);
@@ -46,12 +55,32 @@ bool Round::went_well() const noexcept {
                                    [](const Event* e) { return e->over && e->status == DIST_OK; });
 }
 
+const OtherWorkers* Round::others() const noexcept {
+  const auto knows = [](const Event* e) { return e->others.known != Recorder::WorkersWord::kNothing; };
+  const auto found = std::find_if(events.begin(), events.end(), knows);
+  return found == events.end() ? nullptr : &(*found)->others;
+}
+
+std::optional<Latest> Round::latest(int32_t me) const noexcept {
+  if (!of_workers()) return complete() ? std::optional(Latest{last().replica, me, late_ns()}) : std::nullopt;
+  const OtherWorkers* const known = others();
+  if (known == nullptr || known->known != Recorder::WorkersWord::kLast) return std::nullopt;
+  const bool replicas = first().replica != kNoReplica;
+  return Latest{replicas ? GlobalReplica{known->number} : kNoReplica, known->worker, known->late_ns};
+}
+
 Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
-    : replicas_(recorder.replicas()), events_(&memory), by_round_(&memory), rounds_(&memory) {
+    : replicas_(recorder.replicas()),
+      worker_(recorder.worker()),
+      events_(&memory),
+      by_round_(&memory),
+      rounds_(&memory) {
   std::size_t most = 0;
-  for (int r = 0; r < replicas_.local(); ++r) {
-    most += std::min<std::size_t>(recorder[LocalReplica{r}].count() + 1, Recorder::kEvents + 1);
-  }
+  const auto count = [&](const Recorder& each) {
+    most += std::min<std::size_t>(each.count() + 1, Recorder::kEvents + 1);
+  };
+  for (int r = 0; r < replicas_.local(); ++r) count(recorder[LocalReplica{r}]);
+  if (recorder.outside() != nullptr) count(*recorder.outside());
   events_.reserve(most);
   // One for all, so that the stamps of different replicas can be compared to the nanosecond.
   const FlightRecorder::Scale scale(recorder);
@@ -59,6 +88,7 @@ Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
   for (int r = 0; r < replicas_.local(); ++r) {
     read(recorder[LocalReplica{r}], replicas_.global_of(LocalReplica{r}), scale);
   }
+  if (recorder.outside() != nullptr) read(*recorder.outside(), kNoReplica, scale);
   join();
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,9 +14,17 @@
 
 namespace dist {
 
+// What an event of several workers knows of the others; see Recorder::WorkersWord.
+struct OtherWorkers {
+  Recorder::WorkersWord known;
+  int32_t worker;   // the lowest that is missing, or who was last
+  int32_t number;   // how many are missing, or the last one's name: a replica, or the worker itself
+  int64_t late_ns;  // how long all others waited for the last
+};
+
 struct Event {
-  GlobalReplica replica;
-  int32_t collective;  // DIST_COLLECTIVE_RETURN: the replica's function
+  GlobalReplica replica;  // kNoReplica: the worker itself
+  int32_t collective;     // DIST_COLLECTIVE_RETURN: the replica's function
   int32_t op;
   int32_t dtype;
   int32_t group;
@@ -25,12 +34,21 @@ struct Event {
   uint32_t run;       // from 1
   dist_status status;
   bool asynchronous;
+  bool of_workers;  // others take part, of whom `others` knows something in one event of this worker's
+  OtherWorkers others;
   bool over;  // else it has begun only: arrived_ns and end_ns are the snapshot's moment
   uint64_t bytes;
   int64_t begin_ns;
   int64_t arrived_ns;  // when all had come
   int64_t end_ns;
   char tag[DIST_MAX_TAG_BYTES];
+};
+
+// Who came last of all.
+struct Latest {
+  GlobalReplica replica;  // kNoReplica: workers met, not replicas
+  int32_t worker;
+  int64_t late_ns;  // how long all others, all there, waited for it
 };
 
 // One collective of one group, with those of its members' events that are still in their rings, in the order
@@ -47,6 +65,11 @@ struct Round {
   int64_t late_ns() const noexcept {
     return events.size() < 2 ? 0 : last().begin_ns - events[events.size() - 2]->begin_ns;
   }
+  bool of_workers() const noexcept { return first().of_workers; }
+  // What is known of other workers.
+  const OtherWorkers* others() const noexcept;
+  // Of all workers, as `me` of them knows it; nothing where it is not known, or not yet.
+  std::optional<Latest> latest(int32_t me) const noexcept;
 };
 
 class Snapshot {
@@ -55,8 +78,9 @@ class Snapshot {
   Snapshot(const FlightRecorder& recorder, Memory& memory);
 
   ReplicaCount replicas() const noexcept { return replicas_; }
+  WorkerNumber worker() const noexcept { return worker_; }
   int64_t now_ns() const noexcept { return now_ns_; }
-  // By replica, then in order of time.
+  // By replica, then in order of time; at the end the worker's own.
   std::span<const Event> events() const noexcept { return events_; }
   // In no special order.
   std::span<const Round> rounds() const noexcept { return rounds_; }
@@ -66,6 +90,7 @@ class Snapshot {
   void join();
 
   const ReplicaCount replicas_;
+  const WorkerNumber worker_;
   int64_t now_ns_ = 0;
   std::pmr::vector<Event> events_;
   std::pmr::vector<const Event*> by_round_;

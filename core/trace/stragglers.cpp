@@ -15,21 +15,26 @@ int compare_kind(const Straggler& a, const Straggler& b) noexcept {
   return rest(a) < rest(b) ? -1 : rest(b) < rest(a) ? 1 : 0;
 }
 
+auto who(const Straggler& s) noexcept { return std::tie(s.worker, s.replica); }
+
 }  // namespace
 
 std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory) {
   std::pmr::vector<Straggler> rows(&memory);
   rows.reserve(snapshot.rounds().size());
   for (const Round& round : snapshot.rounds()) {
-    if (!round.went_well() || round.events.size() < 2) continue;
-    const Event& last = round.last();
-    Straggler row{"", last.collective, last.group, last.replica, 1, 1, round.late_ns(), round.late_ns()};
-    std::memcpy(row.tag, last.tag, sizeof row.tag);
+    if (!round.went_well() || (round.events.size() < 2 && !round.of_workers())) continue;
+    const std::optional<Latest> latest = round.latest(snapshot.worker().me);
+    if (!latest) continue;
+    const Event& any = round.last();
+    Straggler row{"", any.collective,  any.group,      latest->replica, latest->worker, 1,
+                  1,  latest->late_ns, latest->late_ns};
+    std::memcpy(row.tag, any.tag, sizeof row.tag);
     rows.push_back(row);
   }
   std::sort(rows.begin(), rows.end(), [](const Straggler& a, const Straggler& b) {
     const int kinds = compare_kind(a, b);
-    return kinds != 0 ? kinds < 0 : a.replica < b.replica;
+    return kinds != 0 ? kinds < 0 : who(a) < who(b);
   });
   // Rows of one kind and replica become one; then all of a kind learn how many rounds it had.
   auto end = rows.begin();
@@ -39,7 +44,7 @@ std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory)
     const Straggler first = *at;
     for (; at != rows.end() && compare_kind(first, *at) == 0; ++at) {
       ++rounds;
-      if (end != kind && end[-1].replica == at->replica) {
+      if (end != kind && who(end[-1]) == who(*at)) {
         ++end[-1].times_last;
         end[-1].late_ns += at->late_ns;
         end[-1].max_late_ns = std::max(end[-1].max_late_ns, at->max_late_ns);
@@ -54,7 +59,7 @@ std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory)
     if (a.times_last != b.times_last) return a.times_last > b.times_last;
     if (a.late_ns != b.late_ns) return a.late_ns > b.late_ns;
     const int kinds = compare_kind(a, b);
-    return kinds != 0 ? kinds < 0 : a.replica < b.replica;
+    return kinds != 0 ? kinds < 0 : who(a) < who(b);
   });
   return rows;
 }

@@ -7,6 +7,10 @@
  * come, when it went on, and with what; and sums over all that it ever did. That costs some nanoseconds a collective,
  * no allocation, lock or system call; reading disturbs nobody, so that it is fine while replicas run, or hang. The
  * memory comes from the strategy's allocator when the strategy is created.
+ *
+ * Of several workers (workers.h) each records its own replicas, whose ids count those of all workers, and what it does with
+ * others outside of its replicas' functions: reductions, checkpoints and the like. A reduce_apply over workers is recorded
+ * as the all_reduce that it begins with, and a reduce_apply of the worker's own.
  */
 #ifndef DIST_INSPECT_H
 #define DIST_INSPECT_H
@@ -52,6 +56,17 @@ extern "C" {
  * an arrow from the last to come to who waited longest. What has only begun is there too, with the replicas that it
  * waits for. Asynchronous collectives have rows of their own. Times are the system's steady clock.
  *
+ * Of several workers each writes a trace of its own, in which the process is the worker (pid: its number), a thread is a
+ * replica (tid: its id), and the one behind the last replica of all is what the worker does outside of replicas. A
+ * collective says which worker's replica came last, as dist_stragglers() has it, and, while it waits for others, how many
+ * workers are missing and the lowest of these. No process, thread or arrow of one trace has the number of one in
+ * another, so that their lists of events can be joined:
+ *
+ *     jq -s '{displayTimeUnit: "ns", traceEvents: map(.traceEvents[])}' worker*.json > all.json
+ *
+ * Clocks of several machines begin at different times, so that their rows do not stand beside each other; those of one
+ * machine do.
+ *
  * Blocks   Never, but for fn.
  * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory; then some of the
  *          text may have been written.
@@ -62,12 +77,13 @@ DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, di
 /**
  * Writes counters and gauges in Prometheus' text exposition format, a page for a scrape.
  *
- *     dist_info, dist_replicas, dist_memory_held_bytes
+ *     dist_info, dist_replicas (those of all workers), dist_memory_held_bytes
  *     dist_runs_total, dist_run_seconds_total, dist_run_errors_total{status}                  for each replica
  *     dist_collectives_total, dist_collective_bytes_total{collective},
  *     dist_collective_errors_total{status}, dist_collective_wait_seconds_total                for each replica
  *
- * `name` becomes the label `strategy` of every sample, for processes that have several; NULL: no such label.
+ * `name` becomes the label `strategy` of every sample, for processes that have several; NULL: no such label. Of several
+ * workers every sample has the label `worker`, and `replica` is the id among those of all workers.
  *
  * Blocks   Never, but for fn.
  * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child.
@@ -79,8 +95,8 @@ DIST_API DIST_NODISCARD dist_status dist_write_metrics(dist_strategy *strategy, 
 typedef struct dist_straggler {
   int32_t collective; /* a DIST_COLLECTIVE_... */
   int32_t group;      /* which group of replicas met; 0: all */
-  int32_t replica;
-  int32_t reserved;   /* 0 */
+  int32_t replica;    /* its id; -1: the worker itself, where workers met outside of their replicas' functions */
+  int32_t worker;     /* the replica's; 0 in a strategy of one process */
   int64_t rounds;     /* of this tag, collective and group, whoever was last */
   int64_t times_last; /* at least 1 */
   /* how long all others, all there, waited for it: the mean of those times, and the longest */
@@ -91,6 +107,20 @@ typedef struct dist_straggler {
 
 /**
  * Who comes last: a table over the rounds that the recorder still holds and that went well, most often last first.
+ *
+ * Of several workers, whose clocks differ, each has a table of its own, made of durations. A worker measures how long it
+ * waited for each other one, after its own replicas had all come; and each worker says which of its replicas came last,
+ * and how long its others, which were all there, waited for that one. Then:
+ *
+ *   - Last is the replica that the worker names for which this worker waited longest; if it waited for none, its own last.
+ *   - Another worker's replica is charged with the time in which it alone was missing: since the worker before it, or the
+ *     replica before it on its own worker, had come. That is what one process with all replicas says, and, besides, the
+ *     time that a message takes.
+ *   - A replica of this worker is charged with what this worker's others waited for it: 0 where there are none. What
+ *     other workers waited for it stands in their tables.
+ *
+ * So all tables name the same replica where it is late by more than a message takes; where replicas of two workers come
+ * closer together, each of the two may name the other's.
  *
  * `out` has room for `capacity` rows of `row_bytes` bytes, sizeof(dist_straggler) of the caller; *out_n is how many
  * rows there are, which may be more.
@@ -151,9 +181,9 @@ DIST_API DIST_NODISCARD dist_status dist_variable_describe(const dist_variable *
 /** Where the copies of a variable are no longer equal. */
 typedef struct dist_drift {
   uint32_t struct_size;
-  /* that were compared; 0: the variable is synchronized on reading, its copies need not be equal */
+  /* that were compared, of all workers; 0: the variable is synchronized on reading, its copies need not be equal */
   int32_t num_copies;
-  int32_t replica;          /* whose copy differs from most others'; -1: all are equal */
+  int32_t replica;          /* whose copy differs from most others'; -1: all are equal. Of all workers' */
   int32_t expected_replica; /* the first whose copy has what most have; -1: all are equal */
   int64_t element;          /* the first that differs, counted row-major; -1: all are equal */
 } dist_drift;
@@ -167,13 +197,22 @@ typedef struct dist_drift {
  *
  * Bits are compared: -0 is not 0. But every NaN equals every NaN, and every true bool every true one.
  *
+ * Over several workers (workers.h) all of them call it, for the same variable, and the copies of all are compared: each
+ * worker gets what one process with all replicas would say. The workers tell each other digests of 64 bits, so that a
+ * copy that differs from another worker's is taken for equal with a chance of 1 in 2^64; and, where copies differ, up to
+ * 4 KiB for each 256th part in which the element is looked for, and that element: never the whole variable.
+ *
  * Context  Strategy, serialized for a variable; also inside a merge function.
- * Blocks   Until it is done (oneTBB shares the work on large variables).
+ * Blocks   Until it is done (oneTBB shares the work on large variables); over several workers for the others, up to the
+ *          strategy's timeout_ns for each of the few times that they meet.
  * Owns     Nothing. out_drift may be NULL; else its struct_size says how much of it to write. It is written on DIST_OK
  *          and on DATA_LOSS.
- * Errors   DATA_LOSS            the copies differ. dist_last_error_info() has the replica, the variable's name as tag, and
- *                               the two elements as expected and received.
- *          INVALID_ARGUMENT     NULL, a struct_size that is none, another strategy's variable.
+ * Errors   DATA_LOSS            the copies differ. dist_last_error_info() has the replica and its worker, the variable's
+ *                               name as tag, and the two elements as expected and received.
+ *          INVALID_ARGUMENT     NULL, a struct_size that is none, another strategy's variable. A worker brings a variable of
+ *                               another name, dtype, shape or kind, or another call: all are told which worker.
+ *          DEADLINE_EXCEEDED, UNAVAILABLE, ABORTED  a worker is late, lost, or has failed in its call: all others are told.
+ *          CANCELLED            dist_strategy_cancel(), of what waits for other workers.
  *          FAILED_PRECONDITION  inside a replica function; a forked child.
  *          RESOURCE_EXHAUSTED   no memory.
  */

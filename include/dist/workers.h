@@ -19,8 +19,9 @@
  *   - Creating a strategy waits for nobody. The first call that needs another worker waits for it, up to its deadline.
  *   - All workers make the same calls in the same order, each from one thread at a time: runs, what reduces or gathers,
  *     passes over datasets, dist_variable_create(), dist_variable_read() of one that is synchronized on reading,
- *     dist_metric_result(), and dist_checkpoint_save(), of which worker 0 alone writes a file, at its path. Calls of a kind are paired by their number
- *     alone, so that a call that one worker leaves out is not noticed where the next one looks the same.
+ *     dist_metric_result(), dist_variable_check_drift(), and dist_checkpoint_save(), of which worker 0 alone writes a
+ *     file, at its path. Calls of a kind are paired by their number alone, so that a call that one worker leaves out is
+ *     not noticed where the next one looks the same.
  *   - What is said of replicas that disagree, leave, err, are late or are cancelled holds for workers: everybody returns, and
  *     the report says which worker it was (dist_error_info.worker). Worker 0 writes the report for all; others wait for
  *     it up to one second, and then decide alone and say so. Where a call fails on one worker alone, by a run's cancel object
@@ -29,6 +30,8 @@
  *   - A worker that has made fewer calls than the others gets their report at its next one, and is in step again after it.
  *     A deadline counts from a worker's own begin of the call, with the time in which tensors travel.
  *   - A worker whose strategy has ended is lost to the others: what needs it is UNAVAILABLE from then on.
+ *   - Each worker records what its own replicas do: traces, counters and the table of who comes last name workers
+ *     (inspect.h).
  *   - Collectives have the bits of one process with all replicas, in the same order.
  *   - A value has the components of its own worker's replicas, and a variable their copies: R is their number there. A value
  *     that is not distributed is one contribution of each worker: dist_reduce() adds them or takes their mean, dist_gather()

@@ -66,6 +66,7 @@ void play_header(bytes* in) {
   assert_true(s.collective > Collective::kNone && s.collective < Collective::kEnd);
   assert_true(s.ndim >= 0 && s.ndim <= DIST_MAX_NDIM && s.function == nullptr);
   assert_true(strnlen(s.tag, sizeof s.tag) < sizeof s.tag);
+  assert_true(header.last >= -1 && header.last < DIST_MAX_REPLICAS && header.last_alone_ns >= -1);
   char words[512];
   describe(s, words, sizeof words);
   name_round(s, 1, words, sizeof words);

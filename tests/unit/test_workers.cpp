@@ -180,6 +180,21 @@ void who_cannot_be_understood_is_named(void**) {
     assert_non_null(std::strstr(outcome.error.message, "worker 1 sent a header that cannot be read"));
     bytes[0] ^= std::byte{1};
   }
+  // A member that no worker can have, and less than no time.
+  header.signature.collective = Collective::kBarrier;
+  header.last = DIST_MAX_REPLICAS;
+  header.write(bytes);
+  assert_true(WorkerHeader().read(bytes) == Reading::kBad);
+  header.last = DIST_MAX_REPLICAS - 1;
+  header.last_alone_ns = -2;
+  header.write(bytes);
+  assert_true(WorkerHeader().read(bytes) == Reading::kBad);
+  header.last_alone_ns = 77;
+  header.write(bytes);
+  WorkerHeader again;
+  assert_true(again.read(bytes) == Reading::kGood);
+  assert_int_equal(again.last, DIST_MAX_REPLICAS - 1);
+  assert_int_equal(again.last_alone_ns, 77);
 }
 
 void who_fails_is_named_with_its_replica(void**) {

@@ -16,6 +16,9 @@ class Straggler(NamedTuple):
     group: int
     """Which group of replicas met; 0: all."""
     replica: int
+    """-1: the worker itself, outside of its replicas' functions."""
+    worker: int
+    """The replica's; 0 in a strategy of one process."""
     rounds: int
     """Of this tag, collective and group, whoever was last."""
     times_last: int
@@ -58,6 +61,7 @@ class Inspection:
                 Collective(rows.collective(row)),
                 rows.group(row),
                 rows.replica(row),
+                rows.worker(row),
                 rows.rounds(row),
                 rows.times_last(row),
                 rows.mean_late_ns(row),

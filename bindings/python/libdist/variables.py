@@ -181,9 +181,11 @@ class Variable:
             _calls.release(token)
 
     def check_drift(self) -> Drift:
-        """Whether the copies are still equal; DataLoss, with the replica and the elements, where they are not."""
+        """Whether the copies are still equal, on all workers; DataLoss, with the replica and the elements, where not."""
         record = _cdist.dist_drift()
-        _cdist.dist_variable_check_drift(self._strategy._native("dist_variable_check_drift"), self._native(), record)
+        strategy = self._strategy._native("dist_variable_check_drift")
+        with self._strategy._waiting():
+            _cdist.dist_variable_check_drift(strategy, self._native(), record)
         return Drift(record.num_copies, record.replica, record.expected_replica, record.element)
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:

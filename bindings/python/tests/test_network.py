@@ -15,6 +15,7 @@ from libdist import (
     ClusterResolver,
     ClusterResolverOptions,
     ClusterSpec,
+    DataLoss,
     DeadlineExceeded,
     FailedPrecondition,
     InvalidArgument,
@@ -182,6 +183,19 @@ class Workers(unittest.TestCase):
             worker(2, 1, 1).run(lambda replica: replica.barrier())
         self.assertNotIn("dist_", caught.exception.hint)
 
+    def test_all_are_told_whose_copy_has_drifted(self):
+        def check(w, strategy):
+            variable = strategy.variable(np.zeros(5, np.float32), name="w")
+            equal = variable.check_drift()
+            if w == 1:
+                variable.component(2)[4] = 1
+            with self.assertRaises(DataLoss) as caught:
+                variable.check_drift()
+            last = {(row.worker, row.replica) for row in strategy.stragglers()}
+            return equal.num_copies, caught.exception.replica, caught.exception.worker, last <= {(0, -1), (1, -1)}
+
+        self.assertEqual(on_workers(workers_of(2, 1), check), [(3, 2, 1, True)] * 2)
+
     def test_every_call_that_waits_lets_others_go_on(self):
         """A call that waits for a worker has let go of the GIL: else nobody could make the other one's call."""
         workers = workers_of(1, 1, timeout=60)
@@ -202,6 +216,7 @@ class Workers(unittest.TestCase):
             lambda w, s, have: have["v"].read(),
             lambda w, s, have: have["v"].assign(np.ones(2, np.float32)),
             lambda w, s, have: s.run(lambda replica: replica.all_reduce(ReduceOp.SUM, row(replica.id))),
+            lambda w, s, have: have["m"].check_drift(),
             lambda w, s, have: libdist.save_checkpoint(s, f"{folder.name}/file", {"v": have["v"], "m": have["m"]}),
             lambda w, s, have: libdist.load_checkpoint(s, f"{folder.name}/file", {"v": have["v"], "m": have["m"]}),
         ]

@@ -964,8 +964,8 @@ typedef long long swig_type_934;
 typedef long long swig_type_935;
 typedef long long swig_type_936;
 typedef long long swig_type_937;
-typedef _gostring_ swig_type_938;
-typedef long long swig_type_939;
+typedef long long swig_type_938;
+typedef _gostring_ swig_type_939;
 typedef long long swig_type_940;
 typedef long long swig_type_941;
 typedef long long swig_type_942;
@@ -974,901 +974,903 @@ typedef long long swig_type_944;
 typedef long long swig_type_945;
 typedef long long swig_type_946;
 typedef long long swig_type_947;
-typedef _gostring_ swig_type_948;
-typedef long long swig_type_949;
-typedef _gostring_ swig_type_950;
-typedef long long swig_type_951;
-typedef _gostring_ swig_type_952;
+typedef long long swig_type_948;
+typedef _gostring_ swig_type_949;
+typedef long long swig_type_950;
+typedef _gostring_ swig_type_951;
+typedef long long swig_type_952;
 typedef _gostring_ swig_type_953;
-typedef long long swig_type_954;
-typedef _goslice_ swig_type_955;
-typedef _gostring_ swig_type_956;
-typedef long long swig_type_957;
-typedef _gostring_ swig_type_958;
-typedef _goslice_ swig_type_959;
-typedef long long swig_type_960;
-typedef _gostring_ swig_type_961;
-typedef long long swig_type_962;
+typedef _gostring_ swig_type_954;
+typedef long long swig_type_955;
+typedef _goslice_ swig_type_956;
+typedef _gostring_ swig_type_957;
+typedef long long swig_type_958;
+typedef _gostring_ swig_type_959;
+typedef _goslice_ swig_type_960;
+typedef long long swig_type_961;
+typedef _gostring_ swig_type_962;
 typedef long long swig_type_963;
-typedef _goslice_ swig_type_964;
-typedef long long swig_type_965;
+typedef long long swig_type_964;
+typedef _goslice_ swig_type_965;
 typedef long long swig_type_966;
 typedef long long swig_type_967;
-typedef _goslice_ swig_type_968;
-typedef long long swig_type_969;
+typedef long long swig_type_968;
+typedef _goslice_ swig_type_969;
 typedef long long swig_type_970;
-typedef _gostring_ swig_type_971;
+typedef long long swig_type_971;
 typedef _gostring_ swig_type_972;
-typedef long long swig_type_973;
-typedef _goslice_ swig_type_974;
-typedef long long swig_type_975;
-typedef _gostring_ swig_type_976;
-typedef long long swig_type_977;
-typedef _gostring_ swig_type_978;
-typedef long long swig_type_979;
-typedef _goslice_ swig_type_980;
-typedef long long swig_type_981;
-typedef _gostring_ swig_type_982;
-typedef long long swig_type_983;
-typedef _gostring_ swig_type_984;
-typedef long long swig_type_985;
+typedef _gostring_ swig_type_973;
+typedef long long swig_type_974;
+typedef _goslice_ swig_type_975;
+typedef long long swig_type_976;
+typedef _gostring_ swig_type_977;
+typedef long long swig_type_978;
+typedef _gostring_ swig_type_979;
+typedef long long swig_type_980;
+typedef _goslice_ swig_type_981;
+typedef long long swig_type_982;
+typedef _gostring_ swig_type_983;
+typedef long long swig_type_984;
+typedef _gostring_ swig_type_985;
 typedef long long swig_type_986;
 typedef long long swig_type_987;
-typedef _gostring_ swig_type_988;
-typedef long long swig_type_989;
-typedef _gostring_ swig_type_990;
-typedef long long swig_type_991;
-extern void _wrap_Swig_free_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1);
-extern swig_intgo _wrap_DIST_OK_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_CANCELLED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_UNKNOWN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ABORTED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_INTERNAL_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_F16_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_BF16_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_F32_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_F64_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_I8_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_U8_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_I16_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_U16_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_I32_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_U32_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_I64_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_U64_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COMPLEX64_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_BOOL_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ASSIGN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_LOG_INFO_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_TASK_UNSET_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b0ed7a8ee82ad7a8(void);
+typedef long long swig_type_988;
+typedef _gostring_ swig_type_989;
+typedef long long swig_type_990;
+typedef _gostring_ swig_type_991;
+typedef long long swig_type_992;
+extern void _wrap_Swig_free_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_cdist_e07749338ed30412(swig_intgo arg1);
+extern swig_intgo _wrap_DIST_OK_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_CANCELLED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_UNKNOWN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ABORTED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_INTERNAL_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_F16_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_BF16_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_F32_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_F64_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_I8_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_U8_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_I16_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_U16_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_I32_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_U32_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_I64_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_U64_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COMPLEX64_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_BOOL_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ASSIGN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_LOG_INFO_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_TASK_UNSET_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_e07749338ed30412(void);
 
 #cgo pkg-config: dist
 
-extern swig_type_1 _wrap_memory_counter_cdist_b0ed7a8ee82ad7a8(void);
-extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_b0ed7a8ee82ad7a8(int);
-extern void _wrap_DeleteDirectorCallbacks_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_delete_Callbacks_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_intgo _wrap_Callbacks_replica_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_2 arg2, swig_type_3 arg3);
-extern swig_type_4 _wrap_Callbacks_values_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_type_8 arg5);
-extern swig_type_9 _wrap_Callbacks_merge_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_10 arg2, swig_type_11 arg3, swig_type_12 arg4);
-extern swig_intgo _wrap_Callbacks_update_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_13 arg2, swig_type_14 arg3, swig_type_15 arg4);
-extern swig_type_16 _wrap_Callbacks_update_values_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_17 arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
-extern swig_type_22 _wrap_Callbacks_source_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
-extern swig_type_25 _wrap_Callbacks_file_source_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_26 arg2, swig_type_27 arg3, swig_type_28 arg4, swig_type_29 arg5);
-extern swig_type_30 _wrap_Callbacks_dataset_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_31 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
-extern swig_type_32 _wrap_Callbacks_dataset_reduce_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
-extern swig_type_36 _wrap_Callbacks_value_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_37 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_38 _wrap_Callbacks_initial_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_39 arg2);
-extern void _wrap_Callbacks_loop_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4);
-extern void _wrap_Callbacks_reduce_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_intgo arg6);
-extern void _wrap_Callbacks_apply_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_47 arg2, swig_type_48 arg3, swig_type_49 arg4, swig_type_50 arg5, swig_intgo arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
-extern swig_intgo _wrap_Callbacks_reduce_components_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_54 arg2, swig_intgo arg3, swig_type_55 arg4, swig_type_56 arg5, swig_type_57 arg6);
-extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4, swig_type_61 arg5);
-extern swig_intgo _wrap_Callbacks_gather_components_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6);
-extern void _wrap_Callbacks_log_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_66 arg2, swig_intgo arg3, swig_type_67 arg4);
-extern void _wrap_Callbacks_release_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_68 arg2);
-extern void _wrap_set_callbacks_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_ClusterJobs_add_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4, swig_type_72 arg5);
-extern swig_type_73 _wrap_ClusterJobs_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_74 _wrap_ClusterJobs_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_ClusterJobs_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_ClusterJobs_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverAnswer_has_task_type_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_ResolverAnswer_set_text_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_75 arg2);
-extern void _wrap_ResolverAnswer_set_number_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_ResolverAnswer_set_spec_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_76 arg2);
-extern swig_intgo _wrap_RESOLVER_SPEC_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_RESOLVER_RPC_LAYER_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b0ed7a8ee82ad7a8(void);
-extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b0ed7a8ee82ad7a8(int);
-extern void _wrap_DeleteDirectorResolverCallbacks_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_delete_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_77 arg2, swig_intgo arg3, swig_type_78 arg4, swig_intgo arg5, swig_type_79 arg6, uintptr_t arg7);
-extern void _wrap_set_resolver_callbacks_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_80 _wrap_cluster_resolver_create_host_cdist_b0ed7a8ee82ad7a8(swig_type_81 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_82 _wrap_partitions_fixed_shards_cdist_b0ed7a8ee82ad7a8(swig_type_83 arg1, swig_type_84 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_type_85 _wrap_partitions_min_size_cdist_b0ed7a8ee82ad7a8(swig_type_86 arg1, swig_type_87 arg2, swig_intgo arg3, swig_type_88 arg4, swig_type_89 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_90 _wrap_partitions_max_size_cdist_b0ed7a8ee82ad7a8(swig_type_91 arg1, swig_type_92 arg2, swig_intgo arg3, swig_type_93 arg4, swig_type_94 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_95 _wrap_dist_cluster_spec_from_json_cdist_b0ed7a8ee82ad7a8(swig_type_96 arg1, swig_voidp arg2);
-extern swig_type_97 _wrap_dist_cluster_spec_create_cdist_b0ed7a8ee82ad7a8(swig_type_98 arg1, swig_type_99 arg2, swig_voidp arg3);
-extern swig_type_100 _wrap_dist_cluster_spec_union_cdist_b0ed7a8ee82ad7a8(swig_type_101 arg1, swig_type_102 arg2, swig_voidp arg3);
-extern void _wrap_dist_cluster_spec_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_103 arg1);
-extern swig_type_104 _wrap_dist_cluster_spec_num_jobs_cdist_b0ed7a8ee82ad7a8(swig_type_105 arg1);
-extern swig_type_106 _wrap_dist_cluster_spec_job_cdist_b0ed7a8ee82ad7a8(swig_type_107 arg1, swig_type_108 arg2);
-extern swig_type_109 _wrap_dist_cluster_spec_num_tasks_cdist_b0ed7a8ee82ad7a8(swig_type_110 arg1, swig_type_111 arg2, swig_voidp arg3);
-extern swig_type_112 _wrap_dist_cluster_spec_task_indices_cdist_b0ed7a8ee82ad7a8(swig_type_113 arg1, swig_type_114 arg2, swig_voidp arg3, swig_type_115 arg4, swig_voidp arg5);
-extern swig_type_116 _wrap_dist_cluster_spec_task_address_cdist_b0ed7a8ee82ad7a8(swig_type_117 arg1, swig_type_118 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_b0ed7a8ee82ad7a8(swig_type_119 arg1, swig_type_120 arg2);
-extern swig_type_121 _wrap_dist_cluster_spec_json_cdist_b0ed7a8ee82ad7a8(swig_type_122 arg1);
-extern swig_type_123 _wrap_dist_cluster_validate_cdist_b0ed7a8ee82ad7a8(swig_type_124 arg1, swig_type_125 arg2, swig_intgo arg3);
-extern swig_type_126 _wrap_dist_cluster_is_chief_cdist_b0ed7a8ee82ad7a8(swig_type_127 arg1, swig_type_128 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_129 _wrap_dist_cluster_collective_leader_cdist_b0ed7a8ee82ad7a8(swig_type_130 arg1, swig_type_131 arg2, swig_intgo arg3, swig_type_132 arg4, swig_type_133 arg5);
-extern swig_type_134 _wrap_dist_cluster_coordination_leader_cdist_b0ed7a8ee82ad7a8(swig_type_135 arg1, swig_type_136 arg2, swig_type_137 arg3);
-extern swig_type_138 _wrap_dist_cluster_worker_count_cdist_b0ed7a8ee82ad7a8(swig_type_139 arg1, swig_type_140 arg2, swig_voidp arg3);
-extern swig_type_141 _wrap_dist_cluster_id_in_cluster_cdist_b0ed7a8ee82ad7a8(swig_type_142 arg1, swig_type_143 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_144 _wrap_dist_cluster_should_save_checkpoint_cdist_b0ed7a8ee82ad7a8(swig_type_145 arg1, swig_type_146 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_147 _wrap_dist_cluster_should_save_summary_cdist_b0ed7a8ee82ad7a8(swig_type_148 arg1, swig_type_149 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_150 _wrap_dist_cluster_should_evaluate_cdist_b0ed7a8ee82ad7a8(swig_type_151 arg1, swig_type_152 arg2, swig_intgo arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_153 arg2);
-extern swig_type_154 _wrap_dist_cluster_resolver_options_environment_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_155 arg2);
-extern swig_type_156 _wrap_dist_cluster_resolver_options_session_address_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_157 arg2);
-extern swig_type_158 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_159 arg2);
-extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_160 arg2);
-extern swig_type_161 _wrap_dist_cluster_resolver_create_simple_cdist_b0ed7a8ee82ad7a8(swig_type_162 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_163 _wrap_dist_cluster_resolver_create_tf_config_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_slurm_options_has_rank_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_has_rank_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_rank_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_rank_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_num_tasks_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_host_list_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_164 arg2);
-extern swig_type_165 _wrap_dist_slurm_options_host_list_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_166 arg2);
-extern swig_type_167 _wrap_dist_slurm_options_tasks_per_node_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_port_base_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_port_base_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_slurm_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_slurm_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_set_jobs_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_168 _wrap_dist_cluster_resolver_create_slurm_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_169 _wrap_dist_slurm_expand_tasks_per_node_cdist_b0ed7a8ee82ad7a8(swig_type_170 arg1, swig_voidp arg2, swig_type_171 arg3, swig_voidp arg4);
-extern void _wrap_dist_kubernetes_options_has_index_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_index_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_index_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_first_index_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_port_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_port_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_host_name_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_172 arg2);
-extern swig_type_173 _wrap_dist_kubernetes_options_host_name_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_service_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_174 arg2);
-extern swig_type_175 _wrap_dist_kubernetes_options_service_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_name_space_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_176 arg2);
-extern swig_type_177 _wrap_dist_kubernetes_options_name_space_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_domain_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_178 arg2);
-extern swig_type_179 _wrap_dist_kubernetes_options_domain_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_180 _wrap_dist_cluster_resolver_create_kubernetes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_181 _wrap_dist_cluster_resolver_create_union_cdist_b0ed7a8ee82ad7a8(swig_type_182 arg1, swig_type_183 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_184 arg1);
-extern swig_type_185 _wrap_dist_cluster_resolver_spec_cdist_b0ed7a8ee82ad7a8(swig_type_186 arg1, swig_voidp arg2);
-extern swig_type_187 _wrap_dist_cluster_resolver_task_type_cdist_b0ed7a8ee82ad7a8(swig_type_188 arg1, swig_type_189 arg2, swig_type_190 arg3, swig_voidp arg4);
-extern swig_type_191 _wrap_dist_cluster_resolver_task_id_cdist_b0ed7a8ee82ad7a8(swig_type_192 arg1, swig_voidp arg2);
-extern swig_type_193 _wrap_dist_cluster_resolver_rpc_layer_cdist_b0ed7a8ee82ad7a8(swig_type_194 arg1, swig_type_195 arg2, swig_type_196 arg3, swig_voidp arg4);
-extern swig_type_197 _wrap_dist_cluster_resolver_environment_cdist_b0ed7a8ee82ad7a8(swig_type_198 arg1, swig_type_199 arg2, swig_type_200 arg3, swig_voidp arg4);
-extern swig_type_201 _wrap_dist_cluster_resolver_master_cdist_b0ed7a8ee82ad7a8(swig_type_202 arg1, swig_type_203 arg2, swig_intgo arg3, swig_type_204 arg4, swig_type_205 arg5, swig_type_206 arg6);
-extern swig_type_207 _wrap_dist_cluster_resolver_num_accelerators_cdist_b0ed7a8ee82ad7a8(swig_type_208 arg1, swig_type_209 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_210 _wrap_dist_cluster_resolver_gpu_ids_cdist_b0ed7a8ee82ad7a8(swig_type_211 arg1, swig_type_212 arg2, swig_type_213 arg3);
-extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_type_214 _wrap_dist_partitions_part_cdist_b0ed7a8ee82ad7a8(swig_type_215 arg1, swig_type_216 arg2, swig_type_217 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_218 _wrap_dist_partitions_part_of_cdist_b0ed7a8ee82ad7a8(swig_type_219 arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_intgo _wrap_dist_version_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_dist_has_feature_cdist_b0ed7a8ee82ad7a8(swig_type_222 arg1);
-extern swig_type_223 _wrap_dist_status_name_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1);
-extern swig_type_224 _wrap_dist_fail_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_type_225 arg2);
-extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_type_226 _wrap_dist_enum_name_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_227 _wrap_dist_enum_from_name_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_type_228 arg2, swig_voidp arg3);
-extern void _wrap_dist_strategy_options_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_num_replicas_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_threads_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_placement_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_229 arg2);
-extern swig_type_230 _wrap_dist_strategy_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_parameter_device_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_231 arg2);
-extern swig_type_232 _wrap_dist_strategy_options_parameter_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_communication_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cross_device_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_233 arg2);
-extern swig_type_234 _wrap_dist_strategy_options_cross_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_device_assignment_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_235 arg2);
-extern swig_type_236 _wrap_dist_strategy_options_device_assignment_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_237 arg2);
-extern swig_type_238 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_async_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_239 arg2);
-extern swig_type_240 _wrap_dist_strategy_options_async_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_241 arg2);
-extern swig_type_242 _wrap_dist_strategy_options_cluster_resolver_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_network_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_243 arg2);
-extern swig_type_244 _wrap_dist_strategy_options_network_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_numerics_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_245 arg2);
-extern swig_type_246 _wrap_dist_strategy_options_staging_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_count_memory_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_247 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4);
-extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_255 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_256 _wrap_dist_strategy_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_257 _wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_258 arg1);
-extern swig_type_259 _wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(swig_type_260 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_261 arg1);
-extern swig_type_262 _wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(swig_type_263 arg1, swig_type_264 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(swig_type_265 arg1);
-extern swig_type_266 _wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(swig_type_267 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_268 _wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(swig_type_269 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_270 _wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(swig_type_271 arg1, swig_type_272 arg2, swig_type_273 arg3);
-extern void _wrap_dist_strategy_properties_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_workers_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_between_graph_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_init_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_worker_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_first_replica_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_274 _wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(swig_type_275 arg1, uintptr_t arg2);
-extern swig_type_276 _wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(swig_type_277 arg1, swig_voidp arg2);
-extern void _wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_278 arg2);
-extern swig_type_279 _wrap_dist_network_options_credit_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_network_options_count_memory_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_network_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_network_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_280 _wrap_dist_network_create_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_281 arg1);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_282 arg2);
-extern swig_type_283 _wrap_dist_run_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_284 arg2);
-extern swig_type_285 _wrap_dist_run_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_run_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_run_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_286 _wrap_dist_run_cdist_b0ed7a8ee82ad7a8(swig_type_287 arg1, swig_type_288 arg2, uintptr_t arg3);
-extern swig_type_289 _wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(swig_type_290 arg1, swig_type_291 arg2, swig_type_292 arg3, swig_type_293 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(swig_type_294 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_295 arg1);
-extern swig_type_296 _wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(swig_type_297 arg1);
-extern swig_type_298 _wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(swig_type_299 arg1, swig_type_300 arg2, swig_type_301 arg3, swig_type_302 arg4, swig_type_303 arg5);
-extern swig_type_304 _wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(swig_type_305 arg1, swig_type_306 arg2, swig_type_307 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_308 _wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(swig_type_309 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_310 _wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(swig_type_311 arg1, swig_intgo arg2);
-extern swig_type_312 _wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(swig_type_313 arg1);
-extern swig_type_314 _wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(swig_type_315 arg1);
-extern swig_type_316 _wrap_dist_cancel_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_317 _wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(swig_type_318 arg1, swig_type_319 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(swig_type_320 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_321 arg1);
-extern void _wrap_dist_collective_options_numerics_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_322 arg2);
-extern swig_type_323 _wrap_dist_collective_options_tag_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_324 arg2);
-extern swig_type_325 _wrap_dist_collective_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_326 arg2);
-extern swig_type_327 _wrap_dist_collective_options_group_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_328 arg2);
-extern swig_type_329 _wrap_dist_collective_options_contributions_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_axis_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_planned_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_330 arg2);
-extern swig_type_331 _wrap_dist_collective_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_implementation_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_332 arg2);
-extern swig_type_333 _wrap_dist_collective_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_334 arg2);
-extern swig_type_335 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_collective_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_collective_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_338 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3);
-extern void _wrap_dist_collective_options_begin_work_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_341 _wrap_dist_collective_options_work_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_342 _wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_343 arg1, swig_intgo arg2, swig_type_344 arg3, swig_type_345 arg4, swig_type_346 arg5, uintptr_t arg6);
-extern swig_type_347 _wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(swig_type_348 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_349 arg4, swig_type_350 arg5, swig_type_351 arg6, uintptr_t arg7);
-extern swig_type_352 _wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_353 arg1, swig_intgo arg2, swig_type_354 arg3, swig_type_355 arg4, swig_type_356 arg5, uintptr_t arg6);
-extern swig_type_357 _wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(swig_type_358 arg1, swig_type_359 arg2, swig_type_360 arg3, swig_type_361 arg4, uintptr_t arg5);
-extern swig_type_362 _wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(swig_type_363 arg1, swig_intgo arg2, swig_type_364 arg3, swig_type_365 arg4, swig_type_366 arg5, uintptr_t arg6);
-extern swig_type_367 _wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_368 arg1, swig_intgo arg2, swig_type_369 arg3, swig_type_370 arg4, swig_type_371 arg5, uintptr_t arg6);
-extern swig_type_372 _wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(swig_type_373 arg1, swig_intgo arg2, swig_type_374 arg3, swig_type_375 arg4, swig_type_376 arg5, uintptr_t arg6);
-extern swig_type_377 _wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(swig_type_378 arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, uintptr_t arg5);
-extern swig_type_382 _wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(swig_type_383 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_384 arg4, swig_type_385 arg5, swig_type_386 arg6, uintptr_t arg7);
-extern swig_type_387 _wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(swig_type_388 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_389 arg4, swig_type_390 arg5, swig_type_391 arg6, uintptr_t arg7);
-extern swig_type_392 _wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(swig_type_393 arg1, uintptr_t arg2);
-extern swig_type_394 _wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(swig_type_395 arg1, swig_intgo arg2, swig_type_396 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_397 _wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(swig_type_398 arg1, swig_type_399 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_400 _wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(swig_type_401 arg1, swig_type_402 arg2, swig_type_403 arg3, swig_voidp arg4);
-extern swig_type_404 _wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_405 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(swig_type_406 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(swig_type_407 arg1, swig_intgo arg2);
-extern void _wrap_dist_communication_options_implementation_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_408 arg2);
-extern swig_type_409 _wrap_dist_communication_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_410 arg2);
-extern swig_type_411 _wrap_dist_communication_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_communication_options_has_timeout_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_communication_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_communication_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_412 _wrap_dist_communication_options_merge_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_dist_apply_options_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_apply_options_learning_rate_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_learning_rate_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_apply_options_momentum_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_momentum_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_apply_options_clip_norm_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_clip_norm_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_apply_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_apply_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_413 arg2, swig_type_414 arg3, swig_type_415 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_416 arg2);
-extern void _wrap_dist_apply_options_want_norm_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern double _wrap_dist_apply_options_norm_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_417 _wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(swig_type_418 arg1, swig_intgo arg2, swig_type_419 arg3, swig_type_420 arg4, swig_type_421 arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_422 _wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_423 arg2, swig_type_424 arg3);
-extern swig_type_425 _wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(swig_type_426 arg1, swig_voidp arg2);
-extern swig_type_427 _wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(swig_type_428 arg1, swig_type_429 arg2);
-extern swig_type_430 _wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(swig_type_431 arg1, swig_type_432 arg2, swig_type_433 arg3, swig_voidp arg4);
-extern swig_type_434 _wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(swig_type_435 arg1);
-extern void _wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_436 arg1);
-extern swig_type_437 _wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(swig_type_438 arg1);
-extern swig_type_439 _wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(swig_type_440 arg1, swig_type_441 arg2);
-extern swig_type_442 _wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_443 arg1, swig_type_444 arg2, swig_voidp arg3);
-extern swig_type_445 _wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_446 arg1, swig_type_447 arg2, swig_type_448 arg3, swig_voidp arg4);
-extern swig_type_449 _wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_voidp arg4);
-extern swig_type_453 _wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(swig_type_454 arg1, swig_type_455 arg2, swig_type_456 arg3, swig_voidp arg4);
-extern swig_type_457 _wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(swig_type_458 arg1, swig_type_459 arg2, swig_type_460 arg3, swig_voidp arg4);
-extern swig_type_461 _wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(swig_type_462 arg1, swig_type_463 arg2, swig_type_464 arg3, swig_voidp arg4);
-extern swig_type_465 _wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(swig_type_466 arg1, swig_type_467 arg2, swig_type_468 arg3, swig_type_469 arg4, swig_voidp arg5);
-extern swig_type_470 _wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(swig_type_471 arg1, swig_voidp arg2);
-extern swig_type_472 _wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(swig_type_473 arg1, swig_voidp arg2);
-extern swig_type_474 _wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(swig_type_475 arg1, swig_type_476 arg2, swig_voidp arg3);
-extern swig_type_477 _wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(swig_type_478 arg1);
-extern void _wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(swig_type_479 arg1);
-extern swig_intgo _wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(swig_type_480 arg1);
-extern swig_type_481 _wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(swig_type_482 arg1);
-extern swig_type_483 _wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(swig_type_484 arg1, swig_type_485 arg2);
-extern swig_type_486 _wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(swig_type_487 arg1, swig_type_488 arg2);
-extern swig_type_489 _wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(swig_type_490 arg1, swig_type_491 arg2);
-extern swig_type_492 _wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(swig_type_493 arg1, swig_type_494 arg2);
-extern swig_type_495 _wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(swig_type_496 arg1);
-extern swig_type_497 _wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(swig_type_498 arg1, swig_type_499 arg2, swig_voidp arg3);
-extern swig_type_500 _wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(swig_type_501 arg1, swig_type_502 arg2, swig_voidp arg3);
-extern swig_type_503 _wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(swig_type_504 arg1, swig_intgo arg2, swig_type_505 arg3, swig_type_506 arg4, swig_voidp arg5);
-extern swig_type_507 _wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(swig_type_508 arg1);
-extern swig_type_509 _wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(swig_type_510 arg1);
-extern swig_type_511 _wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(swig_type_512 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_513 _wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(swig_type_514 arg1, uintptr_t arg2);
-extern void _wrap_dist_variable_options_aggregation_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_515 arg2);
-extern swig_type_516 _wrap_dist_variable_options_name_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_variable_options_synchronization_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_variable_options_trainable_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_trainable_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_variable_options_partitions_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_variable_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_variable_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_517 arg2);
-extern swig_type_518 _wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(swig_type_519 arg1, swig_type_520 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_521 arg1);
-extern swig_type_522 _wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(swig_type_523 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(swig_type_524 arg1);
-extern swig_type_525 _wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(swig_type_526 arg1, swig_intgo arg2, swig_type_527 arg3);
-extern swig_type_528 _wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(swig_type_529 arg1, swig_type_530 arg2, swig_voidp arg3);
-extern swig_type_531 _wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(swig_type_532 arg1, swig_type_533 arg2, swig_intgo arg3, swig_type_534 arg4);
-extern swig_type_535 _wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(swig_type_536 arg1, swig_type_537 arg2, swig_voidp arg3);
-extern swig_type_538 _wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(swig_type_539 arg1, swig_type_540 arg2, swig_intgo arg3, swig_type_541 arg4, uintptr_t arg5);
-extern swig_type_542 _wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(swig_type_543 arg1, swig_type_544 arg2, swig_type_545 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_546 _wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(swig_type_547 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(swig_type_548 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(swig_type_549 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(swig_type_550 arg1);
-extern swig_type_551 _wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(swig_type_552 arg1, swig_intgo arg2);
-extern swig_type_553 _wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(swig_type_554 arg1, swig_type_555 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_556 _wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(swig_type_557 arg1, swig_type_558 arg2, swig_voidp arg3);
-extern swig_type_559 _wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_560 arg1, swig_type_561 arg2, swig_intgo arg3, swig_type_562 arg4);
-extern swig_type_563 _wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(swig_type_564 arg1, swig_type_565 arg2, swig_intgo arg3, swig_type_566 arg4, uintptr_t arg5);
-extern swig_type_567 _wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(swig_type_568 arg1, swig_type_569 arg2, swig_intgo arg3, swig_type_570 arg4, uintptr_t arg5);
-extern swig_type_571 _wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_572 arg1, swig_intgo arg2, swig_type_573 arg3, swig_type_574 arg4, swig_type_575 arg5, swig_voidp arg6);
-extern swig_type_576 _wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(swig_type_577 arg1, swig_intgo arg2, swig_type_578 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_579 _wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(swig_type_580 arg1, swig_intgo arg2, swig_type_581 arg3, uintptr_t arg4, swig_type_582 arg5, uintptr_t arg6, swig_type_583 arg7);
-extern swig_type_584 _wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(swig_type_585 arg1, swig_type_586 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_587 _wrap_dist_update_cdist_b0ed7a8ee82ad7a8(swig_type_588 arg1, swig_type_589 arg2, swig_type_590 arg3, swig_type_591 arg4);
-extern void _wrap_dist_update_options_ungrouped_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_update_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_update_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_592 _wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(swig_type_593 arg1, swig_type_594 arg2, swig_type_595 arg3, swig_type_596 arg4, swig_type_597 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_598 _wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(swig_type_599 arg1, swig_type_600 arg2, swig_voidp arg3);
-extern swig_type_601 _wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(swig_type_602 arg1, swig_type_603 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_604 _wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(swig_type_605 arg1, uintptr_t arg2, swig_type_606 arg3, swig_type_607 arg4);
-extern swig_type_608 _wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(swig_type_609 arg1, swig_type_610 arg2, swig_type_611 arg3, swig_type_612 arg4, swig_type_613 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_614 _wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(swig_type_615 arg1, swig_type_616 arg2, swig_type_617 arg3, swig_type_618 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_619 _wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(swig_type_620 arg1);
-extern swig_type_621 _wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_622 arg1, swig_intgo arg2, swig_type_623 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_624 _wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_625 arg1, swig_intgo arg2, swig_type_626 arg3, uintptr_t arg4, swig_type_627 arg5, swig_type_628 arg6);
-extern swig_type_629 _wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_630 arg1, swig_type_631 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_632 _wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(swig_type_633 arg1, swig_type_634 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_635 _wrap_dist_reduce_op_from_aggregation_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_options_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_num_packs_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_636 arg2);
-extern swig_type_637 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_638 arg2);
-extern swig_type_639 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_count_memory_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_640 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_641 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_642 _wrap_dist_cross_device_create_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_643 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(swig_type_644 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(swig_type_645 arg1);
-extern swig_type_646 _wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(swig_type_647 arg1);
-extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_648 arg2);
-extern swig_type_649 _wrap_dist_dataset_options_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shuffle_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_prefetch_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_650 arg2);
-extern swig_type_651 _wrap_dist_dataset_options_seed_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shard_policy_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_worker_index_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_worker_batches_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shard_hint_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_interleave_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_static_shapes_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_replication_mode_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_as_one_process_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_652 arg2, swig_type_653 arg3);
-extern swig_type_654 _wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(swig_type_655 arg1, swig_type_656 arg2, swig_type_657 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_658 _wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(swig_type_659 arg1, swig_type_660 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_input_context_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_input_context_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_661 _wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_662 arg2, swig_voidp arg3);
-extern swig_type_663 _wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(swig_type_664 arg1, swig_type_665 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_666 arg1);
-extern swig_type_667 _wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(swig_type_668 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_669 arg2);
-extern swig_type_670 _wrap_dist_position_pass_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_671 arg2);
-extern swig_type_672 _wrap_dist_position_elements_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_673 arg2);
-extern swig_type_674 _wrap_dist_position_examples_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_675 arg2);
-extern swig_type_676 _wrap_dist_position_batches_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_position_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_position_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_677 _wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(swig_type_678 arg1, uintptr_t arg2);
-extern swig_type_679 _wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(swig_type_680 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_681 _wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(swig_type_682 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_683 arg1);
-extern swig_type_684 _wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(swig_type_685 arg1, swig_type_686 arg2, swig_type_687 arg3, swig_type_688 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_689 _wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(swig_type_690 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_691 arg5, swig_type_692 arg6);
-extern swig_type_693 _wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(swig_type_694 arg1, swig_voidp arg2);
-extern swig_type_695 _wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_696 arg1, swig_type_697 arg2, swig_type_698 arg3, swig_voidp arg4);
-extern swig_type_699 _wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(swig_type_700 arg1, swig_type_701 arg2);
-extern swig_type_702 _wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(swig_type_703 arg1, swig_voidp arg2);
-extern void _wrap_dist_drift_num_copies_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_drift_replica_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_replica_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_drift_expected_replica_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_704 arg2);
-extern swig_type_705 _wrap_dist_drift_element_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_drift_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_drift_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_706 _wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(swig_type_707 arg1, swig_type_708 arg2, uintptr_t arg3);
-extern swig_type_709 _wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(swig_type_710 arg1, swig_intgo arg2, swig_type_711 arg3, swig_voidp arg4);
-extern swig_type_712 _wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(swig_type_713 arg1, swig_type_714 arg2, swig_type_715 arg3, swig_type_716 arg4, swig_type_717 arg5);
-extern swig_type_718 _wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(swig_type_719 arg1, swig_type_720 arg2, swig_voidp arg3);
-extern swig_type_721 _wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(swig_type_722 arg1, swig_type_723 arg2);
-extern swig_intgo _wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(swig_type_724 arg1);
-extern swig_type_725 _wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(swig_type_726 arg1);
-extern swig_type_727 _wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(swig_type_728 arg1);
-extern void _wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_729 arg1);
-extern swig_type_730 _wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(swig_type_731 arg1, swig_type_732 arg2, swig_type_733 arg3, swig_type_734 arg4, swig_type_735 arg5);
-extern swig_type_736 _wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(swig_type_737 arg1, swig_type_738 arg2, swig_type_739 arg3);
-extern swig_type_740 _wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(swig_type_741 arg1);
-extern swig_type_742 _wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(swig_type_743 arg1);
-extern swig_type_744 _wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(swig_type_745 arg1);
-extern swig_type_746 _wrap_dist_get_strategy_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_dist_has_strategy_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_type_747 _wrap_dist_get_replica_cdist_b0ed7a8ee82ad7a8(void);
-extern swig_type_748 _wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(swig_type_749 arg1, swig_type_750 arg2);
-extern swig_type_751 _wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(swig_type_752 arg1);
-extern void _wrap_dist_checkpoint_options_position_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_753 arg2, swig_type_754 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_755 arg2, swig_type_756 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_757 arg2, swig_type_758 arg3);
-extern swig_type_759 _wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(swig_type_760 arg1, swig_type_761 arg2, swig_type_762 arg3, swig_type_763 arg4, uintptr_t arg5);
-extern swig_type_764 _wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(swig_type_765 arg1, swig_type_766 arg2, swig_type_767 arg3, swig_type_768 arg4, uintptr_t arg5);
-extern swig_type_769 _wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(swig_type_770 arg1, swig_type_771 arg2, swig_voidp arg3);
-extern swig_type_772 _wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(swig_type_773 arg1);
-extern swig_type_774 _wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(swig_type_775 arg1, swig_type_776 arg2);
-extern swig_type_777 _wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(swig_type_778 arg1, swig_type_779 arg2, swig_type_780 arg3);
-extern swig_type_781 _wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(swig_type_782 arg1, swig_type_783 arg2, swig_voidp arg3);
-extern swig_type_784 _wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(swig_type_785 arg1);
-extern swig_type_786 _wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(swig_type_787 arg1, swig_type_788 arg2);
-extern swig_type_789 _wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(swig_type_790 arg1, swig_type_791 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_792 arg1);
-extern uintptr_t _wrap_new_dist_topology_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_topology_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_793 _wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(swig_type_794 arg1, swig_type_795 arg2, swig_type_796 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_797 arg1);
-extern swig_type_798 _wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(swig_type_799 arg1, swig_type_800 arg2, swig_type_801 arg3, swig_type_802 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(swig_type_803 arg1);
-extern swig_type_804 _wrap_dist_topology_from_host_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(swig_type_805 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(swig_type_806 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(swig_type_807 arg1);
-extern swig_type_808 _wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(swig_type_809 arg1);
-extern swig_type_810 _wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(swig_type_811 arg1, swig_type_812 arg2, swig_voidp arg3);
-extern swig_type_813 _wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(swig_type_814 arg1, swig_type_815 arg2, swig_voidp arg3);
-extern swig_type_816 _wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(swig_type_817 arg1, swig_type_818 arg2, swig_voidp arg3);
-extern swig_type_819 _wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(swig_type_820 arg1, swig_type_821 arg2, swig_type_822 arg3, swig_type_823 arg4, swig_type_824 arg5);
-extern swig_type_825 _wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(swig_type_826 arg1, swig_type_827 arg2, swig_type_828 arg3, swig_type_829 arg4, swig_type_830 arg5);
-extern swig_type_831 _wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(swig_type_832 arg1, swig_type_833 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_834 arg5, swig_voidp arg6);
-extern swig_type_835 _wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(swig_type_836 arg1, swig_voidp arg2);
-extern swig_type_837 _wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(swig_type_838 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(swig_type_839 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_840 arg1);
-extern swig_type_841 _wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(swig_type_842 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_843 _wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(swig_type_844 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_845 arg4, swig_type_846 arg5, swig_type_847 arg6);
-extern swig_type_848 _wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(swig_type_849 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_850 arg4, swig_type_851 arg5, swig_type_852 arg6);
-extern void _wrap_dist_partition_kind_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_kind_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_partition_num_logical_devices_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_partition_logical_device_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_partition_uneven_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_uneven_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_partition_spmd_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_spmd_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_partition_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_partition_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_853 arg2, swig_type_854 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_855 arg2, swig_type_856 arg3);
-extern swig_type_857 _wrap_dist_partition_check_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_split_options_uneven_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_split_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_split_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_858 _wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(swig_type_859 arg1, swig_type_860 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_861 _wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_862 arg1, swig_type_863 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_864 arg1);
-extern swig_type_865 _wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(swig_type_866 arg1);
-extern swig_type_867 _wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(swig_type_868 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_869 arg2);
-extern swig_type_870 _wrap_dist_devices_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_871 arg2);
-extern swig_type_872 _wrap_dist_devices_options_cancel_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_devices_options_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_devices_options_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_devices_options_add_result_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_873 _wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(swig_type_874 arg1, swig_type_875 arg2, swig_type_876 arg3, swig_type_877 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(swig_type_878 arg1);
-extern swig_type_879 _wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(swig_type_880 arg1, swig_type_881 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_882 _wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(swig_type_883 arg1, swig_type_884 arg2, swig_voidp arg3);
-extern void _wrap_dist_halo_ndim_set_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_halo_ndim_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_halo_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_dist_halo_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_885 arg2, swig_type_886 arg3);
-extern void _wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_887 arg2, swig_type_888 arg3);
-extern void _wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_889 arg2, swig_type_890 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_891 arg2, swig_type_892 arg3);
-extern swig_type_893 _wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(swig_type_894 arg1, swig_type_895 arg2, uintptr_t arg3, swig_type_896 arg4, uintptr_t arg5);
-extern swig_type_897 _wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(swig_type_898 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_899 arg4, swig_type_900 arg5, uintptr_t arg6);
-extern swig_type_901 _wrap_dist_reshard_bytes_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_type_902 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(swig_intgo arg1, swig_type_903 arg2);
-extern swig_type_904 _wrap_Text_text_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_905 _wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_906 arg2);
-extern swig_type_907 _wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_908 arg2);
-extern swig_type_909 _wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_910 arg2);
-extern swig_type_911 _wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_912 arg2);
-extern swig_type_913 _wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_914 arg2);
-extern swig_type_915 _wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_916 arg2);
-extern swig_type_917 _wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_918 arg2, swig_type_919 arg3);
-extern swig_type_920 _wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_921 arg2);
-extern swig_type_922 _wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_923 arg2);
-extern uintptr_t _wrap_new_Text_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_Text_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_924 _wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_925 arg2);
-extern swig_type_926 _wrap_Stragglers_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_927 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_928 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_929 arg2);
-extern swig_type_930 _wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_931 arg2);
-extern swig_type_932 _wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_933 arg2);
-extern swig_type_934 _wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_935 arg2);
-extern swig_type_936 _wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_937 arg2);
-extern swig_type_938 _wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_939 arg2);
-extern uintptr_t _wrap_new_Stragglers_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_Stragglers_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_940 _wrap_Numbers_size_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_941 _wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_942 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_943 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_944 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_945 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_946 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_947 arg2);
-extern swig_type_948 _wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_949 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_950 _wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_951 arg2, swig_intgo arg3, swig_intgo arg4);
-extern void _wrap_Numbers_partition_shape_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_Numbers_partition_dimensions_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_952 _wrap_Numbers_partition_shard_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_953 _wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_954 arg2, swig_intgo arg3, swig_type_955 arg4);
-extern swig_type_956 _wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_957 arg2);
-extern uintptr_t _wrap_new_Numbers_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_Numbers_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_958 _wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(swig_type_959 arg1, swig_type_960 arg2, swig_voidp arg3);
-extern swig_type_961 _wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(swig_type_962 arg1, swig_type_963 arg2, swig_type_964 arg3, swig_type_965 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(swig_type_966 arg1, swig_type_967 arg2, swig_type_968 arg3);
-extern void _wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1, swig_type_969 arg2, swig_type_970 arg3, swig_type_971 arg4);
-extern uintptr_t _wrap_Destinations_get_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern uintptr_t _wrap_new_Destinations_cdist_b0ed7a8ee82ad7a8(void);
-extern void _wrap_delete_Destinations_cdist_b0ed7a8ee82ad7a8(uintptr_t arg1);
-extern swig_type_972 _wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(swig_type_973 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_974 arg4, swig_type_975 arg5, swig_type_976 arg6, swig_type_977 arg7);
-extern swig_type_978 _wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(swig_type_979 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_980 arg4, swig_type_981 arg5, swig_type_982 arg6, swig_type_983 arg7);
-extern swig_type_984 _wrap_run_until_cdist_b0ed7a8ee82ad7a8(swig_type_985 arg1, swig_type_986 arg2, swig_type_987 arg3);
-extern swig_type_988 _wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(swig_type_989 arg1, swig_type_990 arg2, swig_type_991 arg3);
+extern swig_type_1 _wrap_memory_counter_cdist_e07749338ed30412(void);
+extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_e07749338ed30412(int);
+extern void _wrap_DeleteDirectorCallbacks_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_delete_Callbacks_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_intgo _wrap_Callbacks_replica_cdist_e07749338ed30412(uintptr_t arg1, swig_type_2 arg2, swig_type_3 arg3);
+extern swig_type_4 _wrap_Callbacks_values_cdist_e07749338ed30412(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_type_8 arg5);
+extern swig_type_9 _wrap_Callbacks_merge_cdist_e07749338ed30412(uintptr_t arg1, swig_type_10 arg2, swig_type_11 arg3, swig_type_12 arg4);
+extern swig_intgo _wrap_Callbacks_update_cdist_e07749338ed30412(uintptr_t arg1, swig_type_13 arg2, swig_type_14 arg3, swig_type_15 arg4);
+extern swig_type_16 _wrap_Callbacks_update_values_cdist_e07749338ed30412(uintptr_t arg1, swig_type_17 arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
+extern swig_type_22 _wrap_Callbacks_source_cdist_e07749338ed30412(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
+extern swig_type_25 _wrap_Callbacks_file_source_cdist_e07749338ed30412(uintptr_t arg1, swig_type_26 arg2, swig_type_27 arg3, swig_type_28 arg4, swig_type_29 arg5);
+extern swig_type_30 _wrap_Callbacks_dataset_cdist_e07749338ed30412(uintptr_t arg1, swig_type_31 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
+extern swig_type_32 _wrap_Callbacks_dataset_reduce_cdist_e07749338ed30412(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
+extern swig_type_36 _wrap_Callbacks_value_cdist_e07749338ed30412(uintptr_t arg1, swig_type_37 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_38 _wrap_Callbacks_initial_cdist_e07749338ed30412(uintptr_t arg1, swig_type_39 arg2);
+extern void _wrap_Callbacks_loop_cdist_e07749338ed30412(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4);
+extern void _wrap_Callbacks_reduce_cdist_e07749338ed30412(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_intgo arg6);
+extern void _wrap_Callbacks_apply_cdist_e07749338ed30412(uintptr_t arg1, swig_type_47 arg2, swig_type_48 arg3, swig_type_49 arg4, swig_type_50 arg5, swig_intgo arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
+extern swig_intgo _wrap_Callbacks_reduce_components_cdist_e07749338ed30412(uintptr_t arg1, swig_type_54 arg2, swig_intgo arg3, swig_type_55 arg4, swig_type_56 arg5, swig_type_57 arg6);
+extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_e07749338ed30412(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4, swig_type_61 arg5);
+extern swig_intgo _wrap_Callbacks_gather_components_cdist_e07749338ed30412(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6);
+extern void _wrap_Callbacks_log_cdist_e07749338ed30412(uintptr_t arg1, swig_type_66 arg2, swig_intgo arg3, swig_type_67 arg4);
+extern void _wrap_Callbacks_release_cdist_e07749338ed30412(uintptr_t arg1, swig_type_68 arg2);
+extern void _wrap_set_callbacks_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_ClusterJobs_add_cdist_e07749338ed30412(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4, swig_type_72 arg5);
+extern swig_type_73 _wrap_ClusterJobs_size_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_74 _wrap_ClusterJobs_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_ClusterJobs_cdist_e07749338ed30412(void);
+extern void _wrap_delete_ClusterJobs_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverAnswer_has_task_type_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_ResolverAnswer_set_text_cdist_e07749338ed30412(uintptr_t arg1, swig_type_75 arg2);
+extern void _wrap_ResolverAnswer_set_number_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_ResolverAnswer_set_spec_cdist_e07749338ed30412(uintptr_t arg1, swig_type_76 arg2);
+extern swig_intgo _wrap_RESOLVER_SPEC_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_RESOLVER_RPC_LAYER_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e07749338ed30412(void);
+extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e07749338ed30412(int);
+extern void _wrap_DeleteDirectorResolverCallbacks_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_delete_ResolverCallbacks_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_e07749338ed30412(uintptr_t arg1, swig_type_77 arg2, swig_intgo arg3, swig_type_78 arg4, swig_intgo arg5, swig_type_79 arg6, uintptr_t arg7);
+extern void _wrap_set_resolver_callbacks_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_80 _wrap_cluster_resolver_create_host_cdist_e07749338ed30412(swig_type_81 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_82 _wrap_partitions_fixed_shards_cdist_e07749338ed30412(swig_type_83 arg1, swig_type_84 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_type_85 _wrap_partitions_min_size_cdist_e07749338ed30412(swig_type_86 arg1, swig_type_87 arg2, swig_intgo arg3, swig_type_88 arg4, swig_type_89 arg5, swig_intgo arg6, swig_voidp arg7);
+extern swig_type_90 _wrap_partitions_max_size_cdist_e07749338ed30412(swig_type_91 arg1, swig_type_92 arg2, swig_intgo arg3, swig_type_93 arg4, swig_type_94 arg5, swig_intgo arg6, swig_voidp arg7);
+extern swig_type_95 _wrap_dist_cluster_spec_from_json_cdist_e07749338ed30412(swig_type_96 arg1, swig_voidp arg2);
+extern swig_type_97 _wrap_dist_cluster_spec_create_cdist_e07749338ed30412(swig_type_98 arg1, swig_type_99 arg2, swig_voidp arg3);
+extern swig_type_100 _wrap_dist_cluster_spec_union_cdist_e07749338ed30412(swig_type_101 arg1, swig_type_102 arg2, swig_voidp arg3);
+extern void _wrap_dist_cluster_spec_destroy_cdist_e07749338ed30412(swig_type_103 arg1);
+extern swig_type_104 _wrap_dist_cluster_spec_num_jobs_cdist_e07749338ed30412(swig_type_105 arg1);
+extern swig_type_106 _wrap_dist_cluster_spec_job_cdist_e07749338ed30412(swig_type_107 arg1, swig_type_108 arg2);
+extern swig_type_109 _wrap_dist_cluster_spec_num_tasks_cdist_e07749338ed30412(swig_type_110 arg1, swig_type_111 arg2, swig_voidp arg3);
+extern swig_type_112 _wrap_dist_cluster_spec_task_indices_cdist_e07749338ed30412(swig_type_113 arg1, swig_type_114 arg2, swig_voidp arg3, swig_type_115 arg4, swig_voidp arg5);
+extern swig_type_116 _wrap_dist_cluster_spec_task_address_cdist_e07749338ed30412(swig_type_117 arg1, swig_type_118 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_e07749338ed30412(swig_type_119 arg1, swig_type_120 arg2);
+extern swig_type_121 _wrap_dist_cluster_spec_json_cdist_e07749338ed30412(swig_type_122 arg1);
+extern swig_type_123 _wrap_dist_cluster_validate_cdist_e07749338ed30412(swig_type_124 arg1, swig_type_125 arg2, swig_intgo arg3);
+extern swig_type_126 _wrap_dist_cluster_is_chief_cdist_e07749338ed30412(swig_type_127 arg1, swig_type_128 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_129 _wrap_dist_cluster_collective_leader_cdist_e07749338ed30412(swig_type_130 arg1, swig_type_131 arg2, swig_intgo arg3, swig_type_132 arg4, swig_type_133 arg5);
+extern swig_type_134 _wrap_dist_cluster_coordination_leader_cdist_e07749338ed30412(swig_type_135 arg1, swig_type_136 arg2, swig_type_137 arg3);
+extern swig_type_138 _wrap_dist_cluster_worker_count_cdist_e07749338ed30412(swig_type_139 arg1, swig_type_140 arg2, swig_voidp arg3);
+extern swig_type_141 _wrap_dist_cluster_id_in_cluster_cdist_e07749338ed30412(swig_type_142 arg1, swig_type_143 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_144 _wrap_dist_cluster_should_save_checkpoint_cdist_e07749338ed30412(swig_type_145 arg1, swig_type_146 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_147 _wrap_dist_cluster_should_save_summary_cdist_e07749338ed30412(swig_type_148 arg1, swig_type_149 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_150 _wrap_dist_cluster_should_evaluate_cdist_e07749338ed30412(swig_type_151 arg1, swig_type_152 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_153 arg2);
+extern swig_type_154 _wrap_dist_cluster_resolver_options_environment_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_155 arg2);
+extern swig_type_156 _wrap_dist_cluster_resolver_options_session_address_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_157 arg2);
+extern swig_type_158 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_cluster_resolver_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e07749338ed30412(uintptr_t arg1, swig_type_159 arg2);
+extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e07749338ed30412(uintptr_t arg1, swig_type_160 arg2);
+extern swig_type_161 _wrap_dist_cluster_resolver_create_simple_cdist_e07749338ed30412(swig_type_162 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_163 _wrap_dist_cluster_resolver_create_tf_config_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_slurm_options_has_rank_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_has_rank_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_rank_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_rank_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_num_tasks_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_num_tasks_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_host_list_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_164 arg2);
+extern swig_type_165 _wrap_dist_slurm_options_host_list_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_166 arg2);
+extern swig_type_167 _wrap_dist_slurm_options_tasks_per_node_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_port_base_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_port_base_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_slurm_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_slurm_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_set_jobs_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_168 _wrap_dist_cluster_resolver_create_slurm_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_169 _wrap_dist_slurm_expand_tasks_per_node_cdist_e07749338ed30412(swig_type_170 arg1, swig_voidp arg2, swig_type_171 arg3, swig_voidp arg4);
+extern void _wrap_dist_kubernetes_options_has_index_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_has_index_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_index_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_index_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_first_index_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_first_index_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_port_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_port_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_host_name_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_172 arg2);
+extern swig_type_173 _wrap_dist_kubernetes_options_host_name_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_service_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_174 arg2);
+extern swig_type_175 _wrap_dist_kubernetes_options_service_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_name_space_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_176 arg2);
+extern swig_type_177 _wrap_dist_kubernetes_options_name_space_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_domain_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_178 arg2);
+extern swig_type_179 _wrap_dist_kubernetes_options_domain_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_kubernetes_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_180 _wrap_dist_cluster_resolver_create_kubernetes_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_181 _wrap_dist_cluster_resolver_create_union_cdist_e07749338ed30412(swig_type_182 arg1, swig_type_183 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_destroy_cdist_e07749338ed30412(swig_type_184 arg1);
+extern swig_type_185 _wrap_dist_cluster_resolver_spec_cdist_e07749338ed30412(swig_type_186 arg1, swig_voidp arg2);
+extern swig_type_187 _wrap_dist_cluster_resolver_task_type_cdist_e07749338ed30412(swig_type_188 arg1, swig_type_189 arg2, swig_type_190 arg3, swig_voidp arg4);
+extern swig_type_191 _wrap_dist_cluster_resolver_task_id_cdist_e07749338ed30412(swig_type_192 arg1, swig_voidp arg2);
+extern swig_type_193 _wrap_dist_cluster_resolver_rpc_layer_cdist_e07749338ed30412(swig_type_194 arg1, swig_type_195 arg2, swig_type_196 arg3, swig_voidp arg4);
+extern swig_type_197 _wrap_dist_cluster_resolver_environment_cdist_e07749338ed30412(swig_type_198 arg1, swig_type_199 arg2, swig_type_200 arg3, swig_voidp arg4);
+extern swig_type_201 _wrap_dist_cluster_resolver_master_cdist_e07749338ed30412(swig_type_202 arg1, swig_type_203 arg2, swig_intgo arg3, swig_type_204 arg4, swig_type_205 arg5, swig_type_206 arg6);
+extern swig_type_207 _wrap_dist_cluster_resolver_num_accelerators_cdist_e07749338ed30412(swig_type_208 arg1, swig_type_209 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_210 _wrap_dist_cluster_resolver_gpu_ids_cdist_e07749338ed30412(swig_type_211 arg1, swig_type_212 arg2, swig_type_213 arg3);
+extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e07749338ed30412(void);
+extern swig_type_214 _wrap_dist_partitions_part_cdist_e07749338ed30412(swig_type_215 arg1, swig_type_216 arg2, swig_type_217 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_218 _wrap_dist_partitions_part_of_cdist_e07749338ed30412(swig_type_219 arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_intgo _wrap_dist_version_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_dist_has_feature_cdist_e07749338ed30412(swig_type_222 arg1);
+extern swig_type_223 _wrap_dist_status_name_cdist_e07749338ed30412(swig_intgo arg1);
+extern swig_type_224 _wrap_dist_fail_cdist_e07749338ed30412(swig_intgo arg1, swig_type_225 arg2);
+extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e07749338ed30412(void);
+extern swig_type_226 _wrap_dist_enum_name_cdist_e07749338ed30412(swig_intgo arg1, swig_intgo arg2);
+extern swig_type_227 _wrap_dist_enum_from_name_cdist_e07749338ed30412(swig_intgo arg1, swig_type_228 arg2, swig_voidp arg3);
+extern void _wrap_dist_strategy_options_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_num_replicas_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_threads_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_placement_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_229 arg2);
+extern swig_type_230 _wrap_dist_strategy_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_231 arg2);
+extern swig_type_232 _wrap_dist_strategy_options_parameter_device_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_communication_set_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_233 arg2);
+extern swig_type_234 _wrap_dist_strategy_options_cross_device_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_device_assignment_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_235 arg2);
+extern swig_type_236 _wrap_dist_strategy_options_device_assignment_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_237 arg2);
+extern swig_type_238 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_async_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_239 arg2);
+extern swig_type_240 _wrap_dist_strategy_options_async_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_241 arg2);
+extern swig_type_242 _wrap_dist_strategy_options_cluster_resolver_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_network_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_243 arg2);
+extern swig_type_244 _wrap_dist_strategy_options_network_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_numerics_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_245 arg2);
+extern swig_type_246 _wrap_dist_strategy_options_staging_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_count_memory_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_strategy_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_set_log_cdist_e07749338ed30412(uintptr_t arg1, swig_type_247 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_e07749338ed30412(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_e07749338ed30412(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4);
+extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e07749338ed30412(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_e07749338ed30412(uintptr_t arg1, swig_type_255 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_256 _wrap_dist_strategy_create_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_257 _wrap_dist_strategy_destroy_cdist_e07749338ed30412(swig_type_258 arg1);
+extern swig_type_259 _wrap_dist_strategy_cancel_cdist_e07749338ed30412(swig_type_260 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_e07749338ed30412(swig_type_261 arg1);
+extern swig_type_262 _wrap_dist_strategy_shutdown_cdist_e07749338ed30412(swig_type_263 arg1, swig_type_264 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_e07749338ed30412(swig_type_265 arg1);
+extern swig_type_266 _wrap_dist_strategy_device_cdist_e07749338ed30412(swig_type_267 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_268 _wrap_dist_strategy_parameter_device_cdist_e07749338ed30412(swig_type_269 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_270 _wrap_dist_canonical_device_cdist_e07749338ed30412(swig_type_271 arg1, swig_type_272 arg2, swig_type_273 arg3);
+extern void _wrap_dist_strategy_properties_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_workers_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_between_graph_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_init_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_worker_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_first_replica_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_properties_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_strategy_properties_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_274 _wrap_dist_strategy_query_cdist_e07749338ed30412(swig_type_275 arg1, uintptr_t arg2);
+extern swig_type_276 _wrap_dist_strategy_cluster_resolver_cdist_e07749338ed30412(swig_type_277 arg1, swig_voidp arg2);
+extern void _wrap_dist_network_options_credit_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_278 arg2);
+extern swig_type_279 _wrap_dist_network_options_credit_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_network_options_count_memory_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_network_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_network_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_280 _wrap_dist_network_create_cdist_e07749338ed30412(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_network_destroy_cdist_e07749338ed30412(swig_type_281 arg1);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_282 arg2);
+extern swig_type_283 _wrap_dist_run_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_284 arg2);
+extern swig_type_285 _wrap_dist_run_options_cancel_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_run_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_run_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_286 _wrap_dist_run_cdist_e07749338ed30412(swig_type_287 arg1, swig_type_288 arg2, uintptr_t arg3);
+extern swig_type_289 _wrap_dist_run_values_cdist_e07749338ed30412(swig_type_290 arg1, swig_type_291 arg2, swig_type_292 arg3, swig_type_293 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_e07749338ed30412(swig_type_294 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_e07749338ed30412(swig_type_295 arg1);
+extern swig_type_296 _wrap_dist_replica_strategy_cdist_e07749338ed30412(swig_type_297 arg1);
+extern swig_type_298 _wrap_dist_parallel_for_cdist_e07749338ed30412(swig_type_299 arg1, swig_type_300 arg2, swig_type_301 arg3, swig_type_302 arg4, swig_type_303 arg5);
+extern swig_type_304 _wrap_dist_merge_call_cdist_e07749338ed30412(swig_type_305 arg1, swig_type_306 arg2, swig_type_307 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_308 _wrap_dist_replica_enter_cdist_e07749338ed30412(swig_type_309 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_310 _wrap_dist_replica_leave_cdist_e07749338ed30412(swig_type_311 arg1, swig_intgo arg2);
+extern swig_type_312 _wrap_dist_replica_detach_cdist_e07749338ed30412(swig_type_313 arg1);
+extern swig_type_314 _wrap_dist_replica_attach_cdist_e07749338ed30412(swig_type_315 arg1);
+extern swig_type_316 _wrap_dist_cancel_create_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_317 _wrap_dist_cancel_signal_cdist_e07749338ed30412(swig_type_318 arg1, swig_type_319 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_e07749338ed30412(swig_type_320 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_e07749338ed30412(swig_type_321 arg1);
+extern void _wrap_dist_collective_options_numerics_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_322 arg2);
+extern swig_type_323 _wrap_dist_collective_options_tag_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_324 arg2);
+extern swig_type_325 _wrap_dist_collective_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_326 arg2);
+extern swig_type_327 _wrap_dist_collective_options_group_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_328 arg2);
+extern swig_type_329 _wrap_dist_collective_options_contributions_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_axis_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_planned_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_330 arg2);
+extern swig_type_331 _wrap_dist_collective_options_bytes_per_pack_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_implementation_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_332 arg2);
+extern swig_type_333 _wrap_dist_collective_options_cancel_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_334 arg2);
+extern swig_type_335 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_collective_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_collective_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_collective_options_set_weights_cdist_e07749338ed30412(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_e07749338ed30412(uintptr_t arg1, swig_type_338 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_e07749338ed30412(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3);
+extern void _wrap_dist_collective_options_begin_work_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_341 _wrap_dist_collective_options_work_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_342 _wrap_dist_all_reduce_cdist_e07749338ed30412(swig_type_343 arg1, swig_intgo arg2, swig_type_344 arg3, swig_type_345 arg4, swig_type_346 arg5, uintptr_t arg6);
+extern swig_type_347 _wrap_dist_reduce_to_root_cdist_e07749338ed30412(swig_type_348 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_349 arg4, swig_type_350 arg5, swig_type_351 arg6, uintptr_t arg7);
+extern swig_type_352 _wrap_dist_reduce_scatter_cdist_e07749338ed30412(swig_type_353 arg1, swig_intgo arg2, swig_type_354 arg3, swig_type_355 arg4, swig_type_356 arg5, uintptr_t arg6);
+extern swig_type_357 _wrap_dist_all_gather_cdist_e07749338ed30412(swig_type_358 arg1, swig_type_359 arg2, swig_type_360 arg3, swig_type_361 arg4, uintptr_t arg5);
+extern swig_type_362 _wrap_dist_gather_to_root_cdist_e07749338ed30412(swig_type_363 arg1, swig_intgo arg2, swig_type_364 arg3, swig_type_365 arg4, swig_type_366 arg5, uintptr_t arg6);
+extern swig_type_367 _wrap_dist_broadcast_cdist_e07749338ed30412(swig_type_368 arg1, swig_intgo arg2, swig_type_369 arg3, swig_type_370 arg4, swig_type_371 arg5, uintptr_t arg6);
+extern swig_type_372 _wrap_dist_scatter_from_root_cdist_e07749338ed30412(swig_type_373 arg1, swig_intgo arg2, swig_type_374 arg3, swig_type_375 arg4, swig_type_376 arg5, uintptr_t arg6);
+extern swig_type_377 _wrap_dist_all_to_all_cdist_e07749338ed30412(swig_type_378 arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, uintptr_t arg5);
+extern swig_type_382 _wrap_dist_scan_cdist_e07749338ed30412(swig_type_383 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_384 arg4, swig_type_385 arg5, swig_type_386 arg6, uintptr_t arg7);
+extern swig_type_387 _wrap_dist_permute_cdist_e07749338ed30412(swig_type_388 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_389 arg4, swig_type_390 arg5, swig_type_391 arg6, uintptr_t arg7);
+extern swig_type_392 _wrap_dist_barrier_cdist_e07749338ed30412(swig_type_393 arg1, uintptr_t arg2);
+extern swig_type_394 _wrap_dist_all_reduce_value_cdist_e07749338ed30412(swig_type_395 arg1, swig_intgo arg2, swig_type_396 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_397 _wrap_dist_all_gather_value_cdist_e07749338ed30412(swig_type_398 arg1, swig_type_399 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_400 _wrap_dist_group_create_cdist_e07749338ed30412(swig_type_401 arg1, swig_type_402 arg2, swig_type_403 arg3, swig_voidp arg4);
+extern swig_type_404 _wrap_dist_group_destroy_cdist_e07749338ed30412(swig_type_405 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_e07749338ed30412(swig_type_406 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_e07749338ed30412(swig_type_407 arg1, swig_intgo arg2);
+extern void _wrap_dist_communication_options_implementation_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_408 arg2);
+extern swig_type_409 _wrap_dist_communication_options_bytes_per_pack_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_410 arg2);
+extern swig_type_411 _wrap_dist_communication_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_communication_options_has_timeout_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_communication_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_communication_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_412 _wrap_dist_communication_options_merge_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_dist_apply_options_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_apply_options_learning_rate_set_cdist_e07749338ed30412(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_learning_rate_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_apply_options_momentum_set_cdist_e07749338ed30412(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_momentum_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_apply_options_clip_norm_set_cdist_e07749338ed30412(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_clip_norm_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_apply_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_apply_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_apply_options_set_states_cdist_e07749338ed30412(uintptr_t arg1, swig_type_413 arg2, swig_type_414 arg3, swig_type_415 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_e07749338ed30412(uintptr_t arg1, swig_type_416 arg2);
+extern void _wrap_dist_apply_options_want_norm_cdist_e07749338ed30412(uintptr_t arg1);
+extern double _wrap_dist_apply_options_norm_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_417 _wrap_dist_reduce_apply_cdist_e07749338ed30412(swig_type_418 arg1, swig_intgo arg2, swig_type_419 arg3, swig_type_420 arg4, swig_type_421 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_422 _wrap_dist_communication_options_describe_cdist_e07749338ed30412(uintptr_t arg1, swig_type_423 arg2, swig_type_424 arg3);
+extern swig_type_425 _wrap_dist_work_test_cdist_e07749338ed30412(swig_type_426 arg1, swig_voidp arg2);
+extern swig_type_427 _wrap_dist_work_wait_cdist_e07749338ed30412(swig_type_428 arg1, swig_type_429 arg2);
+extern swig_type_430 _wrap_dist_work_wait_any_cdist_e07749338ed30412(swig_type_431 arg1, swig_type_432 arg2, swig_type_433 arg3, swig_voidp arg4);
+extern swig_type_434 _wrap_dist_work_cancel_cdist_e07749338ed30412(swig_type_435 arg1);
+extern void _wrap_dist_work_destroy_cdist_e07749338ed30412(swig_type_436 arg1);
+extern swig_type_437 _wrap_dist_work_start_cdist_e07749338ed30412(swig_type_438 arg1);
+extern swig_type_439 _wrap_dist_work_ready_cdist_e07749338ed30412(swig_type_440 arg1, swig_type_441 arg2);
+extern swig_type_442 _wrap_dist_value_create_tensor_cdist_e07749338ed30412(swig_type_443 arg1, swig_type_444 arg2, swig_voidp arg3);
+extern swig_type_445 _wrap_dist_value_wrap_tensor_cdist_e07749338ed30412(swig_type_446 arg1, swig_type_447 arg2, swig_type_448 arg3, swig_voidp arg4);
+extern swig_type_449 _wrap_dist_value_create_per_replica_cdist_e07749338ed30412(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_voidp arg4);
+extern swig_type_453 _wrap_dist_value_create_mirrored_cdist_e07749338ed30412(swig_type_454 arg1, swig_type_455 arg2, swig_type_456 arg3, swig_voidp arg4);
+extern swig_type_457 _wrap_dist_value_create_list_cdist_e07749338ed30412(swig_type_458 arg1, swig_type_459 arg2, swig_type_460 arg3, swig_voidp arg4);
+extern swig_type_461 _wrap_dist_value_create_tuple_cdist_e07749338ed30412(swig_type_462 arg1, swig_type_463 arg2, swig_type_464 arg3, swig_voidp arg4);
+extern swig_type_465 _wrap_dist_value_create_dict_cdist_e07749338ed30412(swig_type_466 arg1, swig_type_467 arg2, swig_type_468 arg3, swig_type_469 arg4, swig_voidp arg5);
+extern swig_type_470 _wrap_dist_value_create_none_cdist_e07749338ed30412(swig_type_471 arg1, swig_voidp arg2);
+extern swig_type_472 _wrap_dist_value_create_variable_cdist_e07749338ed30412(swig_type_473 arg1, swig_voidp arg2);
+extern swig_type_474 _wrap_dist_values_from_function_cdist_e07749338ed30412(swig_type_475 arg1, swig_type_476 arg2, swig_voidp arg3);
+extern swig_type_477 _wrap_dist_value_retain_cdist_e07749338ed30412(swig_type_478 arg1);
+extern void _wrap_dist_value_release_cdist_e07749338ed30412(swig_type_479 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_e07749338ed30412(swig_type_480 arg1);
+extern swig_type_481 _wrap_dist_value_size_cdist_e07749338ed30412(swig_type_482 arg1);
+extern swig_type_483 _wrap_dist_value_item_cdist_e07749338ed30412(swig_type_484 arg1, swig_type_485 arg2);
+extern swig_type_486 _wrap_dist_value_key_cdist_e07749338ed30412(swig_type_487 arg1, swig_type_488 arg2);
+extern swig_type_489 _wrap_dist_value_get_cdist_e07749338ed30412(swig_type_490 arg1, swig_type_491 arg2);
+extern swig_type_492 _wrap_dist_value_tensor_cdist_e07749338ed30412(swig_type_493 arg1, swig_type_494 arg2);
+extern swig_type_495 _wrap_dist_value_variable_cdist_e07749338ed30412(swig_type_496 arg1);
+extern swig_type_497 _wrap_dist_value_create_text_cdist_e07749338ed30412(swig_type_498 arg1, swig_type_499 arg2, swig_voidp arg3);
+extern swig_type_500 _wrap_dist_value_wrap_object_cdist_e07749338ed30412(swig_type_501 arg1, swig_type_502 arg2, swig_voidp arg3);
+extern swig_type_503 _wrap_dist_value_create_composite_cdist_e07749338ed30412(swig_type_504 arg1, swig_intgo arg2, swig_type_505 arg3, swig_type_506 arg4, swig_voidp arg5);
+extern swig_type_507 _wrap_dist_value_text_cdist_e07749338ed30412(swig_type_508 arg1);
+extern swig_type_509 _wrap_dist_value_object_cdist_e07749338ed30412(swig_type_510 arg1);
+extern swig_type_511 _wrap_dist_value_from_dlpack_cdist_e07749338ed30412(swig_type_512 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_513 _wrap_dist_value_to_dlpack_cdist_e07749338ed30412(swig_type_514 arg1, uintptr_t arg2);
+extern void _wrap_dist_variable_options_aggregation_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_515 arg2);
+extern swig_type_516 _wrap_dist_variable_options_name_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_variable_options_synchronization_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_variable_options_trainable_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_trainable_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_variable_options_partitions_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_variable_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_variable_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_variable_options_set_initial_cdist_e07749338ed30412(uintptr_t arg1, swig_type_517 arg2);
+extern swig_type_518 _wrap_dist_variable_create_cdist_e07749338ed30412(swig_type_519 arg1, swig_type_520 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_e07749338ed30412(swig_type_521 arg1);
+extern swig_type_522 _wrap_dist_variable_name_cdist_e07749338ed30412(swig_type_523 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_e07749338ed30412(swig_type_524 arg1);
+extern swig_type_525 _wrap_dist_variable_component_cdist_e07749338ed30412(swig_type_526 arg1, swig_intgo arg2, swig_type_527 arg3);
+extern swig_type_528 _wrap_dist_variable_read_cdist_e07749338ed30412(swig_type_529 arg1, swig_type_530 arg2, swig_voidp arg3);
+extern swig_type_531 _wrap_dist_variable_assign_cdist_e07749338ed30412(swig_type_532 arg1, swig_type_533 arg2, swig_intgo arg3, swig_type_534 arg4);
+extern swig_type_535 _wrap_dist_replica_read_cdist_e07749338ed30412(swig_type_536 arg1, swig_type_537 arg2, swig_voidp arg3);
+extern swig_type_538 _wrap_dist_replica_assign_cdist_e07749338ed30412(swig_type_539 arg1, swig_type_540 arg2, swig_intgo arg3, swig_type_541 arg4, uintptr_t arg5);
+extern swig_type_542 _wrap_dist_replica_variable_cdist_e07749338ed30412(swig_type_543 arg1, swig_type_544 arg2, swig_type_545 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_546 _wrap_dist_variable_class_cdist_e07749338ed30412(swig_type_547 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_e07749338ed30412(swig_type_548 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_e07749338ed30412(swig_type_549 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_e07749338ed30412(swig_type_550 arg1);
+extern swig_type_551 _wrap_dist_variable_copy_name_cdist_e07749338ed30412(swig_type_552 arg1, swig_intgo arg2);
+extern swig_type_553 _wrap_dist_variable_device_cdist_e07749338ed30412(swig_type_554 arg1, swig_type_555 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_556 _wrap_dist_variable_created_in_scope_cdist_e07749338ed30412(swig_type_557 arg1, swig_type_558 arg2, swig_voidp arg3);
+extern swig_type_559 _wrap_dist_variable_scatter_cdist_e07749338ed30412(swig_type_560 arg1, swig_type_561 arg2, swig_intgo arg3, swig_type_562 arg4);
+extern swig_type_563 _wrap_dist_replica_assign_value_cdist_e07749338ed30412(swig_type_564 arg1, swig_type_565 arg2, swig_intgo arg3, swig_type_566 arg4, uintptr_t arg5);
+extern swig_type_567 _wrap_dist_replica_scatter_cdist_e07749338ed30412(swig_type_568 arg1, swig_type_569 arg2, swig_intgo arg3, swig_type_570 arg4, uintptr_t arg5);
+extern swig_type_571 _wrap_dist_reduce_cdist_e07749338ed30412(swig_type_572 arg1, swig_intgo arg2, swig_type_573 arg3, swig_type_574 arg4, swig_type_575 arg5, swig_voidp arg6);
+extern swig_type_576 _wrap_dist_reduce_to_cdist_e07749338ed30412(swig_type_577 arg1, swig_intgo arg2, swig_type_578 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_579 _wrap_dist_batch_reduce_to_cdist_e07749338ed30412(swig_type_580 arg1, swig_intgo arg2, swig_type_581 arg3, uintptr_t arg4, swig_type_582 arg5, uintptr_t arg6, swig_type_583 arg7);
+extern swig_type_584 _wrap_dist_gather_cdist_e07749338ed30412(swig_type_585 arg1, swig_type_586 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_587 _wrap_dist_update_cdist_e07749338ed30412(swig_type_588 arg1, swig_type_589 arg2, swig_type_590 arg3, swig_type_591 arg4);
+extern void _wrap_dist_update_options_ungrouped_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_update_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_update_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_592 _wrap_dist_replica_update_cdist_e07749338ed30412(swig_type_593 arg1, swig_type_594 arg2, swig_type_595 arg3, swig_type_596 arg4, swig_type_597 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_598 _wrap_dist_local_results_cdist_e07749338ed30412(swig_type_599 arg1, swig_type_600 arg2, swig_voidp arg3);
+extern swig_type_601 _wrap_dist_broadcast_to_cdist_e07749338ed30412(swig_type_602 arg1, swig_type_603 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_604 _wrap_dist_destination_device_cdist_e07749338ed30412(swig_type_605 arg1, uintptr_t arg2, swig_type_606 arg3, swig_type_607 arg4);
+extern swig_type_608 _wrap_dist_update_values_cdist_e07749338ed30412(swig_type_609 arg1, swig_type_610 arg2, swig_type_611 arg3, swig_type_612 arg4, swig_type_613 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_614 _wrap_dist_update_non_slot_cdist_e07749338ed30412(swig_type_615 arg1, swig_type_616 arg2, swig_type_617 arg3, swig_type_618 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_619 _wrap_dist_value_container_cdist_e07749338ed30412(swig_type_620 arg1);
+extern swig_type_621 _wrap_dist_cross_device_reduce_cdist_e07749338ed30412(swig_type_622 arg1, swig_intgo arg2, swig_type_623 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_624 _wrap_dist_cross_device_batch_reduce_cdist_e07749338ed30412(swig_type_625 arg1, swig_intgo arg2, swig_type_626 arg3, uintptr_t arg4, swig_type_627 arg5, swig_type_628 arg6);
+extern swig_type_629 _wrap_dist_cross_device_broadcast_cdist_e07749338ed30412(swig_type_630 arg1, swig_type_631 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_632 _wrap_dist_cross_device_gather_cdist_e07749338ed30412(swig_type_633 arg1, swig_type_634 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_635 _wrap_dist_reduce_op_from_aggregation_cdist_e07749338ed30412(swig_intgo arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_options_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_num_packs_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_636 arg2);
+extern swig_type_637 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_638 arg2);
+extern swig_type_639 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_count_memory_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_cross_device_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_cross_device_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_e07749338ed30412(uintptr_t arg1, swig_type_640 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_e07749338ed30412(uintptr_t arg1, swig_type_641 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_642 _wrap_dist_cross_device_create_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_e07749338ed30412(swig_type_643 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_e07749338ed30412(swig_type_644 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_e07749338ed30412(swig_type_645 arg1);
+extern swig_type_646 _wrap_dist_cross_device_device_cdist_e07749338ed30412(swig_type_647 arg1);
+extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_648 arg2);
+extern swig_type_649 _wrap_dist_dataset_options_global_batch_size_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shuffle_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_prefetch_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_650 arg2);
+extern swig_type_651 _wrap_dist_dataset_options_seed_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_policy_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_num_workers_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_index_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_batches_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_hint_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_interleave_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_static_shapes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_replication_mode_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_fetch_to_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_as_one_process_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_dataset_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_dataset_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_e07749338ed30412(uintptr_t arg1, swig_type_652 arg2, swig_type_653 arg3);
+extern swig_type_654 _wrap_dist_dataset_create_from_tensors_cdist_e07749338ed30412(swig_type_655 arg1, swig_type_656 arg2, swig_type_657 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_658 _wrap_dist_dataset_create_from_callback_cdist_e07749338ed30412(swig_type_659 arg1, swig_type_660 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_input_context_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_input_context_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_661 _wrap_dist_input_context_per_replica_batch_size_cdist_e07749338ed30412(uintptr_t arg1, swig_type_662 arg2, swig_voidp arg3);
+extern swig_type_663 _wrap_dist_dataset_create_from_function_cdist_e07749338ed30412(swig_type_664 arg1, swig_type_665 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_e07749338ed30412(swig_type_666 arg1);
+extern swig_type_667 _wrap_dist_iterator_create_cdist_e07749338ed30412(swig_type_668 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_669 arg2);
+extern swig_type_670 _wrap_dist_position_pass_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_671 arg2);
+extern swig_type_672 _wrap_dist_position_elements_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_673 arg2);
+extern swig_type_674 _wrap_dist_position_examples_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_675 arg2);
+extern swig_type_676 _wrap_dist_position_batches_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_position_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_position_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_677 _wrap_dist_iterator_position_cdist_e07749338ed30412(swig_type_678 arg1, uintptr_t arg2);
+extern swig_type_679 _wrap_dist_iterator_create_at_cdist_e07749338ed30412(swig_type_680 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_681 _wrap_dist_iterator_next_cdist_e07749338ed30412(swig_type_682 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_e07749338ed30412(swig_type_683 arg1);
+extern swig_type_684 _wrap_dist_dataset_create_from_files_cdist_e07749338ed30412(swig_type_685 arg1, swig_type_686 arg2, swig_type_687 arg3, swig_type_688 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_689 _wrap_dist_batch_sizes_for_worker_cdist_e07749338ed30412(swig_type_690 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_691 arg5, swig_type_692 arg6);
+extern swig_type_693 _wrap_dist_dataset_element_spec_cdist_e07749338ed30412(swig_type_694 arg1, swig_voidp arg2);
+extern swig_type_695 _wrap_dist_dataset_reduce_cdist_e07749338ed30412(swig_type_696 arg1, swig_type_697 arg2, swig_type_698 arg3, swig_voidp arg4);
+extern swig_type_699 _wrap_dist_dataset_check_shards_cdist_e07749338ed30412(swig_type_700 arg1, swig_type_701 arg2);
+extern swig_type_702 _wrap_dist_iterator_next_optional_cdist_e07749338ed30412(swig_type_703 arg1, swig_voidp arg2);
+extern void _wrap_dist_drift_num_copies_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_drift_replica_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_replica_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_drift_expected_replica_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_704 arg2);
+extern swig_type_705 _wrap_dist_drift_element_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_drift_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_drift_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_706 _wrap_dist_variable_check_drift_cdist_e07749338ed30412(swig_type_707 arg1, swig_type_708 arg2, uintptr_t arg3);
+extern swig_type_709 _wrap_dist_metric_create_cdist_e07749338ed30412(swig_type_710 arg1, swig_intgo arg2, swig_type_711 arg3, swig_voidp arg4);
+extern swig_type_712 _wrap_dist_metric_update_cdist_e07749338ed30412(swig_type_713 arg1, swig_type_714 arg2, swig_type_715 arg3, swig_type_716 arg4, swig_type_717 arg5);
+extern swig_type_718 _wrap_dist_metric_result_cdist_e07749338ed30412(swig_type_719 arg1, swig_type_720 arg2, swig_voidp arg3);
+extern swig_type_721 _wrap_dist_metric_reset_cdist_e07749338ed30412(swig_type_722 arg1, swig_type_723 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_e07749338ed30412(swig_type_724 arg1);
+extern swig_type_725 _wrap_dist_metric_name_cdist_e07749338ed30412(swig_type_726 arg1);
+extern swig_type_727 _wrap_dist_metric_variable_cdist_e07749338ed30412(swig_type_728 arg1);
+extern void _wrap_dist_metric_destroy_cdist_e07749338ed30412(swig_type_729 arg1);
+extern swig_type_730 _wrap_dist_average_loss_cdist_e07749338ed30412(swig_type_731 arg1, swig_type_732 arg2, swig_type_733 arg3, swig_type_734 arg4, swig_type_735 arg5);
+extern swig_type_736 _wrap_dist_scale_regularization_loss_cdist_e07749338ed30412(swig_type_737 arg1, swig_type_738 arg2, swig_type_739 arg3);
+extern swig_type_740 _wrap_dist_scope_enter_cdist_e07749338ed30412(swig_type_741 arg1);
+extern swig_type_742 _wrap_dist_scope_exit_cdist_e07749338ed30412(swig_type_743 arg1);
+extern swig_type_744 _wrap_dist_set_strategy_cdist_e07749338ed30412(swig_type_745 arg1);
+extern swig_type_746 _wrap_dist_get_strategy_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_dist_has_strategy_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_e07749338ed30412(void);
+extern swig_type_747 _wrap_dist_get_replica_cdist_e07749338ed30412(void);
+extern swig_type_748 _wrap_dist_colocate_enter_cdist_e07749338ed30412(swig_type_749 arg1, swig_type_750 arg2);
+extern swig_type_751 _wrap_dist_colocate_exit_cdist_e07749338ed30412(swig_type_752 arg1);
+extern void _wrap_dist_checkpoint_options_position_set_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_checkpoint_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_e07749338ed30412(uintptr_t arg1, swig_type_753 arg2, swig_type_754 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e07749338ed30412(uintptr_t arg1, swig_type_755 arg2, swig_type_756 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e07749338ed30412(uintptr_t arg1, swig_type_757 arg2, swig_type_758 arg3);
+extern swig_type_759 _wrap_dist_checkpoint_save_cdist_e07749338ed30412(swig_type_760 arg1, swig_type_761 arg2, swig_type_762 arg3, swig_type_763 arg4, uintptr_t arg5);
+extern swig_type_764 _wrap_dist_checkpoint_load_cdist_e07749338ed30412(swig_type_765 arg1, swig_type_766 arg2, swig_type_767 arg3, swig_type_768 arg4, uintptr_t arg5);
+extern swig_type_769 _wrap_dist_checkpoint_open_cdist_e07749338ed30412(swig_type_770 arg1, swig_type_771 arg2, swig_voidp arg3);
+extern swig_type_772 _wrap_dist_checkpoint_size_cdist_e07749338ed30412(swig_type_773 arg1);
+extern swig_type_774 _wrap_dist_checkpoint_name_cdist_e07749338ed30412(swig_type_775 arg1, swig_type_776 arg2);
+extern swig_type_777 _wrap_dist_checkpoint_spec_cdist_e07749338ed30412(swig_type_778 arg1, swig_type_779 arg2, swig_type_780 arg3);
+extern swig_type_781 _wrap_dist_checkpoint_read_cdist_e07749338ed30412(swig_type_782 arg1, swig_type_783 arg2, swig_voidp arg3);
+extern swig_type_784 _wrap_dist_checkpoint_num_metadata_cdist_e07749338ed30412(swig_type_785 arg1);
+extern swig_type_786 _wrap_dist_checkpoint_metadata_key_cdist_e07749338ed30412(swig_type_787 arg1, swig_type_788 arg2);
+extern swig_type_789 _wrap_dist_checkpoint_metadata_cdist_e07749338ed30412(swig_type_790 arg1, swig_type_791 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_e07749338ed30412(swig_type_792 arg1);
+extern uintptr_t _wrap_new_dist_topology_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_topology_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_793 _wrap_dist_topology_create_cdist_e07749338ed30412(swig_type_794 arg1, swig_type_795 arg2, swig_type_796 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_e07749338ed30412(swig_type_797 arg1);
+extern swig_type_798 _wrap_dist_device_assignment_build_cdist_e07749338ed30412(swig_type_799 arg1, swig_type_800 arg2, swig_type_801 arg3, swig_type_802 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_e07749338ed30412(swig_type_803 arg1);
+extern swig_type_804 _wrap_dist_topology_from_host_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_e07749338ed30412(swig_type_805 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_e07749338ed30412(swig_type_806 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_e07749338ed30412(swig_type_807 arg1);
+extern swig_type_808 _wrap_dist_topology_num_missing_devices_cdist_e07749338ed30412(swig_type_809 arg1);
+extern swig_type_810 _wrap_dist_topology_task_at_cdist_e07749338ed30412(swig_type_811 arg1, swig_type_812 arg2, swig_voidp arg3);
+extern swig_type_813 _wrap_dist_topology_device_at_cdist_e07749338ed30412(swig_type_814 arg1, swig_type_815 arg2, swig_voidp arg3);
+extern swig_type_816 _wrap_dist_topology_cpu_at_cdist_e07749338ed30412(swig_type_817 arg1, swig_type_818 arg2, swig_voidp arg3);
+extern swig_type_819 _wrap_dist_topology_device_name_at_cdist_e07749338ed30412(swig_type_820 arg1, swig_type_821 arg2, swig_type_822 arg3, swig_type_823 arg4, swig_type_824 arg5);
+extern swig_type_825 _wrap_dist_topology_host_name_at_cdist_e07749338ed30412(swig_type_826 arg1, swig_type_827 arg2, swig_type_828 arg3, swig_type_829 arg4, swig_type_830 arg5);
+extern swig_type_831 _wrap_dist_device_assignment_create_cdist_e07749338ed30412(swig_type_832 arg1, swig_type_833 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_834 arg5, swig_voidp arg6);
+extern swig_type_835 _wrap_dist_device_assignment_create_single_cdist_e07749338ed30412(swig_type_836 arg1, swig_voidp arg2);
+extern swig_type_837 _wrap_dist_device_assignment_topology_cdist_e07749338ed30412(swig_type_838 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_e07749338ed30412(swig_type_839 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e07749338ed30412(swig_type_840 arg1);
+extern swig_type_841 _wrap_dist_device_assignment_device_cdist_e07749338ed30412(swig_type_842 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_843 _wrap_dist_device_assignment_device_name_cdist_e07749338ed30412(swig_type_844 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_845 arg4, swig_type_846 arg5, swig_type_847 arg6);
+extern swig_type_848 _wrap_dist_device_assignment_host_name_cdist_e07749338ed30412(swig_type_849 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_850 arg4, swig_type_851 arg5, swig_type_852 arg6);
+extern void _wrap_dist_partition_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_partition_num_logical_devices_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_partition_logical_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_partition_uneven_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_uneven_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_partition_spmd_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_spmd_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_partition_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_partition_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_e07749338ed30412(uintptr_t arg1, swig_type_853 arg2, swig_type_854 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_e07749338ed30412(uintptr_t arg1, swig_type_855 arg2, swig_type_856 arg3);
+extern swig_type_857 _wrap_dist_partition_check_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_split_options_uneven_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_split_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_split_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_858 _wrap_dist_assign_to_logical_device_cdist_e07749338ed30412(swig_type_859 arg1, swig_type_860 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_861 _wrap_dist_replicate_to_logical_devices_cdist_e07749338ed30412(swig_type_862 arg1, swig_type_863 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_e07749338ed30412(swig_type_864 arg1);
+extern swig_type_865 _wrap_dist_strategy_device_assignment_cdist_e07749338ed30412(swig_type_866 arg1);
+extern swig_type_867 _wrap_dist_value_partition_cdist_e07749338ed30412(swig_type_868 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_869 arg2);
+extern swig_type_870 _wrap_dist_devices_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_871 arg2);
+extern swig_type_872 _wrap_dist_devices_options_cancel_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_devices_options_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_devices_options_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_devices_options_add_result_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_873 _wrap_dist_run_on_devices_cdist_e07749338ed30412(swig_type_874 arg1, swig_type_875 arg2, swig_type_876 arg3, swig_type_877 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_e07749338ed30412(swig_type_878 arg1);
+extern swig_type_879 _wrap_dist_device_axis_cdist_e07749338ed30412(swig_type_880 arg1, swig_type_881 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_882 _wrap_dist_device_axis_group_cdist_e07749338ed30412(swig_type_883 arg1, swig_type_884 arg2, swig_voidp arg3);
+extern void _wrap_dist_halo_ndim_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_halo_ndim_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_halo_cdist_e07749338ed30412(void);
+extern void _wrap_delete_dist_halo_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_halo_set_parts_cdist_e07749338ed30412(uintptr_t arg1, swig_type_885 arg2, swig_type_886 arg3);
+extern void _wrap_dist_halo_set_low_cdist_e07749338ed30412(uintptr_t arg1, swig_type_887 arg2, swig_type_888 arg3);
+extern void _wrap_dist_halo_set_high_cdist_e07749338ed30412(uintptr_t arg1, swig_type_889 arg2, swig_type_890 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_e07749338ed30412(uintptr_t arg1, swig_type_891 arg2, swig_type_892 arg3);
+extern swig_type_893 _wrap_dist_halo_exchange_cdist_e07749338ed30412(swig_type_894 arg1, swig_type_895 arg2, uintptr_t arg3, swig_type_896 arg4, uintptr_t arg5);
+extern swig_type_897 _wrap_dist_reshard_cdist_e07749338ed30412(swig_type_898 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_899 arg4, swig_type_900 arg5, uintptr_t arg6);
+extern swig_type_901 _wrap_dist_reshard_bytes_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_e07749338ed30412(swig_intgo arg1, swig_type_902 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_e07749338ed30412(swig_intgo arg1, swig_type_903 arg2);
+extern swig_type_904 _wrap_Text_text_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_905 _wrap_Text_explain_cdist_e07749338ed30412(uintptr_t arg1, swig_type_906 arg2);
+extern swig_type_907 _wrap_Text_explain_dataset_cdist_e07749338ed30412(uintptr_t arg1, swig_type_908 arg2);
+extern swig_type_909 _wrap_Text_explain_topology_cdist_e07749338ed30412(uintptr_t arg1, swig_type_910 arg2);
+extern swig_type_911 _wrap_Text_describe_value_cdist_e07749338ed30412(uintptr_t arg1, swig_type_912 arg2);
+extern swig_type_913 _wrap_Text_describe_variable_cdist_e07749338ed30412(uintptr_t arg1, swig_type_914 arg2);
+extern swig_type_915 _wrap_Text_write_trace_cdist_e07749338ed30412(uintptr_t arg1, swig_type_916 arg2);
+extern swig_type_917 _wrap_Text_write_metrics_cdist_e07749338ed30412(uintptr_t arg1, swig_type_918 arg2, swig_type_919 arg3);
+extern swig_type_920 _wrap_Text_explain_cluster_cdist_e07749338ed30412(uintptr_t arg1, swig_type_921 arg2);
+extern swig_type_922 _wrap_Text_expand_host_list_cdist_e07749338ed30412(uintptr_t arg1, swig_type_923 arg2);
+extern uintptr_t _wrap_new_Text_cdist_e07749338ed30412(void);
+extern void _wrap_delete_Text_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_924 _wrap_Stragglers_read_cdist_e07749338ed30412(uintptr_t arg1, swig_type_925 arg2);
+extern swig_type_926 _wrap_Stragglers_size_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_e07749338ed30412(uintptr_t arg1, swig_type_927 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_e07749338ed30412(uintptr_t arg1, swig_type_928 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_e07749338ed30412(uintptr_t arg1, swig_type_929 arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_e07749338ed30412(uintptr_t arg1, swig_type_930 arg2);
+extern swig_type_931 _wrap_Stragglers_rounds_cdist_e07749338ed30412(uintptr_t arg1, swig_type_932 arg2);
+extern swig_type_933 _wrap_Stragglers_times_last_cdist_e07749338ed30412(uintptr_t arg1, swig_type_934 arg2);
+extern swig_type_935 _wrap_Stragglers_mean_late_ns_cdist_e07749338ed30412(uintptr_t arg1, swig_type_936 arg2);
+extern swig_type_937 _wrap_Stragglers_max_late_ns_cdist_e07749338ed30412(uintptr_t arg1, swig_type_938 arg2);
+extern swig_type_939 _wrap_Stragglers_tag_cdist_e07749338ed30412(uintptr_t arg1, swig_type_940 arg2);
+extern uintptr_t _wrap_new_Stragglers_cdist_e07749338ed30412(void);
+extern void _wrap_delete_Stragglers_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_941 _wrap_Numbers_size_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_942 _wrap_Numbers_at_cdist_e07749338ed30412(uintptr_t arg1, swig_type_943 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_e07749338ed30412(uintptr_t arg1, swig_type_944 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_e07749338ed30412(uintptr_t arg1, swig_type_945 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_e07749338ed30412(uintptr_t arg1, swig_type_946 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_e07749338ed30412(uintptr_t arg1, swig_type_947 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_e07749338ed30412(uintptr_t arg1, swig_type_948 arg2);
+extern swig_type_949 _wrap_Numbers_device_assignment_coordinates_cdist_e07749338ed30412(uintptr_t arg1, swig_type_950 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_951 _wrap_Numbers_device_assignment_lookup_replicas_cdist_e07749338ed30412(uintptr_t arg1, swig_type_952 arg2, swig_intgo arg3, swig_intgo arg4);
+extern void _wrap_Numbers_partition_shape_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_Numbers_partition_dimensions_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_953 _wrap_Numbers_partition_shard_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_954 _wrap_Numbers_value_shard_cdist_e07749338ed30412(uintptr_t arg1, swig_type_955 arg2, swig_intgo arg3, swig_type_956 arg4);
+extern swig_type_957 _wrap_Numbers_device_coordinates_cdist_e07749338ed30412(uintptr_t arg1, swig_type_958 arg2);
+extern uintptr_t _wrap_new_Numbers_cdist_e07749338ed30412(void);
+extern void _wrap_delete_Numbers_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_959 _wrap_topology_from_serialized_cdist_e07749338ed30412(swig_type_960 arg1, swig_type_961 arg2, swig_voidp arg3);
+extern swig_type_962 _wrap_split_to_logical_devices_cdist_e07749338ed30412(swig_type_963 arg1, swig_type_964 arg2, swig_type_965 arg3, swig_type_966 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_e07749338ed30412(swig_type_967 arg1, swig_type_968 arg2, swig_type_969 arg3);
+extern void _wrap_Destinations_add_cdist_e07749338ed30412(uintptr_t arg1, swig_type_970 arg2, swig_type_971 arg3, swig_type_972 arg4);
+extern uintptr_t _wrap_Destinations_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern uintptr_t _wrap_new_Destinations_cdist_e07749338ed30412(void);
+extern void _wrap_delete_Destinations_cdist_e07749338ed30412(uintptr_t arg1);
+extern swig_type_973 _wrap_quick_all_reduce_cdist_e07749338ed30412(swig_type_974 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_975 arg4, swig_type_976 arg5, swig_type_977 arg6, swig_type_978 arg7);
+extern swig_type_979 _wrap_quick_broadcast_cdist_e07749338ed30412(swig_type_980 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_981 arg4, swig_type_982 arg5, swig_type_983 arg6, swig_type_984 arg7);
+extern swig_type_985 _wrap_run_until_cdist_e07749338ed30412(swig_type_986 arg1, swig_type_987 arg2, swig_type_988 arg3);
+extern swig_type_989 _wrap_quick_barrier_cdist_e07749338ed30412(swig_type_990 arg1, swig_type_991 arg2, swig_type_992 arg3);
 #undef intgo
 */
 import "C"
@@ -1911,1055 +1913,1055 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIST_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OK_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_OK_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_OK int = _swig_getDIST_OK()
 func _swig_getDIST_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_CANCELLED int = _swig_getDIST_CANCELLED()
 func _swig_getDIST_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_UNKNOWN int = _swig_getDIST_UNKNOWN()
 func _swig_getDIST_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_INVALID_ARGUMENT int = _swig_getDIST_INVALID_ARGUMENT()
 func _swig_getDIST_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_DEADLINE_EXCEEDED int = _swig_getDIST_DEADLINE_EXCEEDED()
 func _swig_getDIST_NOT_FOUND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_NOT_FOUND int = _swig_getDIST_NOT_FOUND()
 func _swig_getDIST_ALREADY_EXISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ALREADY_EXISTS int = _swig_getDIST_ALREADY_EXISTS()
 func _swig_getDIST_PERMISSION_DENIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_PERMISSION_DENIED int = _swig_getDIST_PERMISSION_DENIED()
 func _swig_getDIST_RESOURCE_EXHAUSTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_RESOURCE_EXHAUSTED int = _swig_getDIST_RESOURCE_EXHAUSTED()
 func _swig_getDIST_FAILED_PRECONDITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_FAILED_PRECONDITION int = _swig_getDIST_FAILED_PRECONDITION()
 func _swig_getDIST_ABORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ABORTED int = _swig_getDIST_ABORTED()
 func _swig_getDIST_OUT_OF_RANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_OUT_OF_RANGE int = _swig_getDIST_OUT_OF_RANGE()
 func _swig_getDIST_UNIMPLEMENTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_UNIMPLEMENTED int = _swig_getDIST_UNIMPLEMENTED()
 func _swig_getDIST_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_INTERNAL int = _swig_getDIST_INTERNAL()
 func _swig_getDIST_UNAVAILABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_UNAVAILABLE int = _swig_getDIST_UNAVAILABLE()
 func _swig_getDIST_DATA_LOSS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_DATA_LOSS int = _swig_getDIST_DATA_LOSS()
 func _swig_getDIST_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F16_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_F16_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_F16 int = _swig_getDIST_F16()
 func _swig_getDIST_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BF16_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_BF16_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_BF16 int = _swig_getDIST_BF16()
 func _swig_getDIST_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F32_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_F32_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_F32 int = _swig_getDIST_F32()
 func _swig_getDIST_F64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F64_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_F64_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_F64 int = _swig_getDIST_F64()
 func _swig_getDIST_I8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I8_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_I8_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_I8 int = _swig_getDIST_I8()
 func _swig_getDIST_U8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U8_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_U8_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_U8 int = _swig_getDIST_U8()
 func _swig_getDIST_I16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I16_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_I16_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_I16 int = _swig_getDIST_I16()
 func _swig_getDIST_U16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U16_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_U16_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_U16 int = _swig_getDIST_U16()
 func _swig_getDIST_I32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I32_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_I32_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_I32 int = _swig_getDIST_I32()
 func _swig_getDIST_U32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U32_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_U32_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_U32 int = _swig_getDIST_U32()
 func _swig_getDIST_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I64_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_I64_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_I64 int = _swig_getDIST_I64()
 func _swig_getDIST_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U64_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_U64_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_U64 int = _swig_getDIST_U64()
 func _swig_getDIST_COMPLEX64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COMPLEX64 int = _swig_getDIST_COMPLEX64()
 func _swig_getDIST_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BOOL_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_BOOL_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_BOOL int = _swig_getDIST_BOOL()
 func _swig_getDIST_REDUCE_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_REDUCE_SUM int = _swig_getDIST_REDUCE_SUM()
 func _swig_getDIST_REDUCE_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_REDUCE_MEAN int = _swig_getDIST_REDUCE_MEAN()
 func _swig_getDIST_REDUCE_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_REDUCE_MIN int = _swig_getDIST_REDUCE_MIN()
 func _swig_getDIST_REDUCE_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_REDUCE_MAX int = _swig_getDIST_REDUCE_MAX()
 func _swig_getDIST_REDUCE_PROD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_REDUCE_PROD int = _swig_getDIST_REDUCE_PROD()
 func _swig_getDIST_REDUCE_USER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_REDUCE_USER int = _swig_getDIST_REDUCE_USER()
 func _swig_getDIST_COLLECTIVE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_NONE int = _swig_getDIST_COLLECTIVE_NONE()
 func _swig_getDIST_COLLECTIVE_ALL_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_REDUCE int = _swig_getDIST_COLLECTIVE_ALL_REDUCE()
 func _swig_getDIST_COLLECTIVE_BROADCAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BROADCAST int = _swig_getDIST_COLLECTIVE_BROADCAST()
 func _swig_getDIST_COLLECTIVE_BARRIER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BARRIER int = _swig_getDIST_COLLECTIVE_BARRIER()
 func _swig_getDIST_COLLECTIVE_MERGE_CALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_MERGE_CALL int = _swig_getDIST_COLLECTIVE_MERGE_CALL()
 func _swig_getDIST_COLLECTIVE_RETURN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RETURN int = _swig_getDIST_COLLECTIVE_RETURN()
 func _swig_getDIST_COLLECTIVE_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE int = _swig_getDIST_COLLECTIVE_REDUCE()
 func _swig_getDIST_COLLECTIVE_REDUCE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_SCATTER int = _swig_getDIST_COLLECTIVE_REDUCE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_GATHER int = _swig_getDIST_COLLECTIVE_ALL_GATHER()
 func _swig_getDIST_COLLECTIVE_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_GATHER int = _swig_getDIST_COLLECTIVE_GATHER()
 func _swig_getDIST_COLLECTIVE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCATTER int = _swig_getDIST_COLLECTIVE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_TO_ALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_TO_ALL int = _swig_getDIST_COLLECTIVE_ALL_TO_ALL()
 func _swig_getDIST_COLLECTIVE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCAN int = _swig_getDIST_COLLECTIVE_SCAN()
 func _swig_getDIST_COLLECTIVE_PERMUTE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_PERMUTE int = _swig_getDIST_COLLECTIVE_PERMUTE()
 func _swig_getDIST_COLLECTIVE_REDUCE_APPLY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_APPLY int = _swig_getDIST_COLLECTIVE_REDUCE_APPLY()
 func _swig_getDIST_COLLECTIVE_HALO_EXCHANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_HALO_EXCHANGE int = _swig_getDIST_COLLECTIVE_HALO_EXCHANGE()
 func _swig_getDIST_COLLECTIVE_RESHARD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RESHARD int = _swig_getDIST_COLLECTIVE_RESHARD()
 func _swig_getDIST_NUMERICS_ORDERED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_NUMERICS_ORDERED int = _swig_getDIST_NUMERICS_ORDERED()
 func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
 func _swig_getDIST_NUMERICS_TREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_NUMERICS_TREE int = _swig_getDIST_NUMERICS_TREE()
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCAN_INCLUSIVE int = _swig_getDIST_SCAN_INCLUSIVE()
 func _swig_getDIST_SCAN_EXCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCAN_EXCLUSIVE int = _swig_getDIST_SCAN_EXCLUSIVE()
 func _swig_getDIST_STRATEGY_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_STRATEGY_MIRRORED int = _swig_getDIST_STRATEGY_MIRRORED()
 func _swig_getDIST_STRATEGY_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_STRATEGY_ONE_DEVICE int = _swig_getDIST_STRATEGY_ONE_DEVICE()
 func _swig_getDIST_STRATEGY_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_STRATEGY_DEFAULT int = _swig_getDIST_STRATEGY_DEFAULT()
 func _swig_getDIST_STRATEGY_CENTRAL_STORAGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_STRATEGY_CENTRAL_STORAGE int = _swig_getDIST_STRATEGY_CENTRAL_STORAGE()
 func _swig_getDIST_STRATEGY_MESH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_STRATEGY_MESH int = _swig_getDIST_STRATEGY_MESH()
 func _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_STRATEGY_MULTI_WORKER_MIRRORED int = _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED()
 func _swig_getDIST_THREADS_CALLER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_THREADS_CALLER int = _swig_getDIST_THREADS_CALLER()
 func _swig_getDIST_THREADS_LIBRARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_THREADS_LIBRARY int = _swig_getDIST_THREADS_LIBRARY()
 func _swig_getDIST_THREADS_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_THREADS_HOST int = _swig_getDIST_THREADS_HOST()
 func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_PLACEMENT_FREE int = _swig_getDIST_PLACEMENT_FREE()
 func _swig_getDIST_PLACEMENT_CORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_PLACEMENT_CORES int = _swig_getDIST_PLACEMENT_CORES()
 func _swig_getDIST_VALUE_TENSOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_TENSOR int = _swig_getDIST_VALUE_TENSOR()
 func _swig_getDIST_VALUE_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_PER_REPLICA int = _swig_getDIST_VALUE_PER_REPLICA()
 func _swig_getDIST_VALUE_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_MIRRORED int = _swig_getDIST_VALUE_MIRRORED()
 func _swig_getDIST_VALUE_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_LIST int = _swig_getDIST_VALUE_LIST()
 func _swig_getDIST_VALUE_DICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_DICT int = _swig_getDIST_VALUE_DICT()
 func _swig_getDIST_VALUE_VARIABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_VARIABLE int = _swig_getDIST_VALUE_VARIABLE()
 func _swig_getDIST_VALUE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_NONE int = _swig_getDIST_VALUE_NONE()
 func _swig_getDIST_VALUE_TUPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_TUPLE int = _swig_getDIST_VALUE_TUPLE()
 func _swig_getDIST_VALUE_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_TEXT int = _swig_getDIST_VALUE_TEXT()
 func _swig_getDIST_VALUE_OBJECT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_OBJECT int = _swig_getDIST_VALUE_OBJECT()
 func _swig_getDIST_VALUE_INDEXED_SLICES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_INDEXED_SLICES int = _swig_getDIST_VALUE_INDEXED_SLICES()
 func _swig_getDIST_VALUE_RAGGED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_RAGGED int = _swig_getDIST_VALUE_RAGGED()
 func _swig_getDIST_VALUE_SPARSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_SPARSE int = _swig_getDIST_VALUE_SPARSE()
 func _swig_getDIST_VALUE_SHARDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_VALUE_SHARDED int = _swig_getDIST_VALUE_SHARDED()
 func _swig_getDIST_SYNCHRONIZATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_AUTO int = _swig_getDIST_SYNCHRONIZATION_AUTO()
 func _swig_getDIST_SYNCHRONIZATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_NONE int = _swig_getDIST_SYNCHRONIZATION_NONE()
 func _swig_getDIST_SYNCHRONIZATION_ON_WRITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_WRITE int = _swig_getDIST_SYNCHRONIZATION_ON_WRITE()
 func _swig_getDIST_SYNCHRONIZATION_ON_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_READ int = _swig_getDIST_SYNCHRONIZATION_ON_READ()
 func _swig_getDIST_AGGREGATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_AGGREGATION_NONE int = _swig_getDIST_AGGREGATION_NONE()
 func _swig_getDIST_AGGREGATION_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_AGGREGATION_SUM int = _swig_getDIST_AGGREGATION_SUM()
 func _swig_getDIST_AGGREGATION_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_AGGREGATION_MEAN int = _swig_getDIST_AGGREGATION_MEAN()
 func _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_AGGREGATION_ONLY_FIRST_REPLICA int = _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA()
 func _swig_getDIST_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ASSIGN int = _swig_getDIST_ASSIGN()
 func _swig_getDIST_ASSIGN_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ASSIGN_ADD int = _swig_getDIST_ASSIGN_ADD()
 func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
 func _swig_getDIST_COMMUNICATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_AUTO int = _swig_getDIST_COMMUNICATION_AUTO()
 func _swig_getDIST_COMMUNICATION_RING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_RING int = _swig_getDIST_COMMUNICATION_RING()
 func _swig_getDIST_COMMUNICATION_NCCL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_NCCL int = _swig_getDIST_COMMUNICATION_NCCL()
 func _swig_getDIST_INPUT_PER_WORKER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_INPUT_PER_WORKER int = _swig_getDIST_INPUT_PER_WORKER()
 func _swig_getDIST_INPUT_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_INPUT_PER_REPLICA int = _swig_getDIST_INPUT_PER_REPLICA()
 func _swig_getDIST_SHARD_OFF() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SHARD_OFF int = _swig_getDIST_SHARD_OFF()
 func _swig_getDIST_SHARD_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SHARD_AUTO int = _swig_getDIST_SHARD_AUTO()
 func _swig_getDIST_SHARD_FILE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SHARD_FILE int = _swig_getDIST_SHARD_FILE()
 func _swig_getDIST_SHARD_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SHARD_DATA int = _swig_getDIST_SHARD_DATA()
 func _swig_getDIST_SHARD_HINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SHARD_HINT int = _swig_getDIST_SHARD_HINT()
 func _swig_getDIST_DEVICE_ORDER_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_AUTO int = _swig_getDIST_DEVICE_ORDER_AUTO()
 func _swig_getDIST_DEVICE_ORDER_RING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_RING int = _swig_getDIST_DEVICE_ORDER_RING()
 func _swig_getDIST_DEVICE_ORDER_MESH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_MESH int = _swig_getDIST_DEVICE_ORDER_MESH()
 func _swig_getDIST_MAX_REPLICAS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_REPLICAS int = _swig_getDIST_MAX_REPLICAS()
 func _swig_getDIST_MAX_CONTRIBUTIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_CONTRIBUTIONS int = _swig_getDIST_MAX_CONTRIBUTIONS()
 func _swig_getDIST_MAX_NDIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_NDIM int = _swig_getDIST_MAX_NDIM()
 func _swig_getDIST_MAX_TAG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_TAG_BYTES int = _swig_getDIST_MAX_TAG_BYTES()
 func _swig_getDIST_MAX_MESH_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_MESH_POSITIONS int = _swig_getDIST_MAX_MESH_POSITIONS()
 func _swig_getDIST_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_LOG_ERROR int = _swig_getDIST_LOG_ERROR()
 func _swig_getDIST_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_LOG_WARNING int = _swig_getDIST_LOG_WARNING()
 func _swig_getDIST_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_LOG_INFO int = _swig_getDIST_LOG_INFO()
 func _swig_getDIST_SCATTER_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCATTER_ADD int = _swig_getDIST_SCATTER_ADD()
 func _swig_getDIST_SCATTER_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCATTER_SUB int = _swig_getDIST_SCATTER_SUB()
 func _swig_getDIST_SCATTER_UPDATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCATTER_UPDATE int = _swig_getDIST_SCATTER_UPDATE()
 func _swig_getDIST_SCATTER_MUL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCATTER_MUL int = _swig_getDIST_SCATTER_MUL()
 func _swig_getDIST_SCATTER_DIV() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCATTER_DIV int = _swig_getDIST_SCATTER_DIV()
 func _swig_getDIST_SCATTER_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCATTER_MIN int = _swig_getDIST_SCATTER_MIN()
 func _swig_getDIST_SCATTER_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCATTER_MAX int = _swig_getDIST_SCATTER_MAX()
 func _swig_getDIST_SCATTER_BATCH_UPDATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_SCATTER_BATCH_UPDATE int = _swig_getDIST_SCATTER_BATCH_UPDATE()
 func _swig_getDIST_CROSS_DEVICE_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_DEFAULT int = _swig_getDIST_CROSS_DEVICE_DEFAULT()
 func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
 func _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_HIERARCHICAL_COPY int = _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY()
 func _swig_getDIST_CROSS_DEVICE_NCCL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_NCCL int = _swig_getDIST_CROSS_DEVICE_NCCL()
 func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_HOST int = _swig_getDIST_CROSS_DEVICE_HOST()
 func _swig_getDIST_METRIC_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_METRIC_SUM int = _swig_getDIST_METRIC_SUM()
 func _swig_getDIST_METRIC_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_METRIC_MEAN int = _swig_getDIST_METRIC_MEAN()
 func _swig_getDIST_METRIC_ACCURACY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_METRIC_ACCURACY int = _swig_getDIST_METRIC_ACCURACY()
 func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
 func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
 func _swig_getDIST_PARTITION_SPLIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_PARTITION_SPLIT int = _swig_getDIST_PARTITION_SPLIT()
 func _swig_getDIST_PARTITION_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_PARTITION_ASSIGN int = _swig_getDIST_PARTITION_ASSIGN()
 func _swig_getDIST_PARTITION_REPLICATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_PARTITION_REPLICATE int = _swig_getDIST_PARTITION_REPLICATE()
 func _swig_getDIST_EDGE_ZERO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_EDGE_ZERO int = _swig_getDIST_EDGE_ZERO()
 func _swig_getDIST_EDGE_WRAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_EDGE_WRAP int = _swig_getDIST_EDGE_WRAP()
 func _swig_getDIST_EDGE_CLAMP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_EDGE_CLAMP int = _swig_getDIST_EDGE_CLAMP()
 func _swig_getDIST_EDGE_REFLECT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_EDGE_REFLECT int = _swig_getDIST_EDGE_REFLECT()
 func _swig_getDIST_EDGE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_EDGE_NONE int = _swig_getDIST_EDGE_NONE()
 func _swig_getDIST_TASK_UNSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TASK_UNSET_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_TASK_UNSET_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_TASK_UNSET int = _swig_getDIST_TASK_UNSET()
 func _swig_getDIST_MAX_CLUSTER_TEXT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_TEXT_BYTES int = _swig_getDIST_MAX_CLUSTER_TEXT_BYTES()
 func _swig_getDIST_MAX_CLUSTER_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_DEPTH int = _swig_getDIST_MAX_CLUSTER_DEPTH()
 func _swig_getDIST_MAX_CLUSTER_JOBS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_JOBS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_JOBS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_JOBS int = _swig_getDIST_MAX_CLUSTER_JOBS()
 func _swig_getDIST_MAX_CLUSTER_TASKS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TASKS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TASKS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_TASKS int = _swig_getDIST_MAX_CLUSTER_TASKS()
 func _swig_getDIST_MAX_CLUSTER_MEMBERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_MEMBERS int = _swig_getDIST_MAX_CLUSTER_MEMBERS()
 func _swig_getDIST_MAX_JOB_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_MAX_JOB_NAME_BYTES int = _swig_getDIST_MAX_JOB_NAME_BYTES()
 func _swig_getDIST_MAX_ADDRESS_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_ADDRESS_BYTES_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_MAX_ADDRESS_BYTES_cdist_e07749338ed30412())
 	return swig_r
 }
 
@@ -2984,7 +2986,7 @@ func swigTexts(texts []string) string {
 
 func Memory_counter() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_memory_counter_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int64)(C._wrap_memory_counter_cdist_e07749338ed30412())
 	return swig_r
 }
 
@@ -3006,17 +3008,17 @@ func (p *_swig_DirectorCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorCallbacks(v interface{}) Callbacks {
 	p := &_swig_DirectorCallbacks{0, v}
-	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_b0ed7a8ee82ad7a8(C.int(swigDirectorAdd(p))))
+	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_e07749338ed30412(C.int(swigDirectorAdd(p))))
 	return p
 }
 
 func DeleteDirectorCallbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorCallbacks_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_DeleteDirectorCallbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
-//export Swiggo_DeleteDirector_Callbacks_cdist_b0ed7a8ee82ad7a8
-func Swiggo_DeleteDirector_Callbacks_cdist_b0ed7a8ee82ad7a8(c int) {
+//export Swiggo_DeleteDirector_Callbacks_cdist_e07749338ed30412
+func Swiggo_DeleteDirector_Callbacks_cdist_e07749338ed30412(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorCallbacks).SwigcptrCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -3032,8 +3034,8 @@ func (swig_p *_swig_DirectorCallbacks) Replica(token int64, replica int64) int {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_replica_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_replica_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, replica int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_replica_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_replica_cdist_e07749338ed30412(swig_c int, token int64, replica int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Replica(token, replica)
@@ -3051,8 +3053,8 @@ func (swig_p *_swig_DirectorCallbacks) Values(token int64, replica int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_values_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_values_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_values_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_values_cdist_e07749338ed30412(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Values(token, replica, args, kwargs)
@@ -3070,8 +3072,8 @@ func (swig_p *_swig_DirectorCallbacks) Merge(token int64, strategy int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_merge_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_merge_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, strategy int64, args int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_merge_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_merge_cdist_e07749338ed30412(swig_c int, token int64, strategy int64, args int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Merge(token, strategy, args)
@@ -3089,8 +3091,8 @@ func (swig_p *_swig_DirectorCallbacks) Update(token int64, copy int64, args int6
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_update_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, copy int64, args int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_update_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_update_cdist_e07749338ed30412(swig_c int, token int64, copy int64, args int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Update(token, copy, args)
@@ -3108,8 +3110,8 @@ func (swig_p *_swig_DirectorCallbacks) Update_values(token int64, replica int, d
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_values_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_update_values_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_update_values_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_update_values_cdist_e07749338ed30412(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
@@ -3131,8 +3133,8 @@ func (swig_p *_swig_DirectorCallbacks) Source(token int64, index int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_source_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_source_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_source_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_source_cdist_e07749338ed30412(swig_c int, token int64, index int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Source(token, index)
@@ -3150,8 +3152,8 @@ func (swig_p *_swig_DirectorCallbacks) File_source(token int64, file int64, name
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_file_source_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_file_source_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_file_source_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_file_source_cdist_e07749338ed30412(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
@@ -3173,8 +3175,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset(token int64, num_pipelines int, p
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_dataset_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_dataset_cdist_e07749338ed30412(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Dataset(token, num_pipelines, pipeline, num_replicas)
@@ -3192,8 +3194,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset_reduce(token int64, state int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e07749338ed30412(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Dataset_reduce(token, state, batch)
@@ -3211,8 +3213,8 @@ func (swig_p *_swig_DirectorCallbacks) Value(token int64, replica int, num_repli
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_value_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_value_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_value_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_value_cdist_e07749338ed30412(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Value(token, replica, num_replicas)
@@ -3230,8 +3232,8 @@ func (swig_p *_swig_DirectorCallbacks) Initial(token int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_initial_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_initial_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_initial_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_initial_cdist_e07749338ed30412(swig_c int, token int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Initial(token)
@@ -3250,8 +3252,8 @@ func (swig_p *_swig_DirectorCallbacks) Loop(token int64, begin int64, end int64)
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_loop_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_loop_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, begin int64, end int64) {
+//export Swig_DirectorCallbacks_callback_loop_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_loop_cdist_e07749338ed30412(swig_c int, token int64, begin int64, end int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Loop(token, begin, end)
 }
@@ -3268,8 +3270,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce(token int64, acc int64, in int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_reduce_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
+//export Swig_DirectorCallbacks_callback_reduce_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_reduce_cdist_e07749338ed30412(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Reduce(token, acc, in, count, dtype)
 }
@@ -3286,8 +3288,8 @@ func (swig_p *_swig_DirectorCallbacks) Apply(token int64, tensor int64, first in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_apply_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_apply_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
+//export Swig_DirectorCallbacks_callback_apply_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_apply_cdist_e07749338ed30412(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Apply(token, tensor, first, count, dtype, gradient, parameter, num_states, states)
 }
@@ -3303,8 +3305,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce_components(token int64, op int, co
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_components_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_reduce_components_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_reduce_components_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_reduce_components_cdist_e07749338ed30412(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Reduce_components(token, op, components, n, out)
@@ -3322,8 +3324,8 @@ func (swig_p *_swig_DirectorCallbacks) Broadcast_copies(token int64, value int64
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e07749338ed30412(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Broadcast_copies(token, value, copies, n)
@@ -3341,8 +3343,8 @@ func (swig_p *_swig_DirectorCallbacks) Gather_components(token int64, components
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_gather_components_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_gather_components_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_gather_components_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_gather_components_cdist_e07749338ed30412(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Gather_components(token, components, n, axis, out)
@@ -3361,8 +3363,8 @@ func (swig_p *_swig_DirectorCallbacks) Log(token int64, level int, message strin
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_log_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_log_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, level int, message string) {
+//export Swig_DirectorCallbacks_callback_log_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_log_cdist_e07749338ed30412(swig_c int, token int64, level int, message string) {
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 
@@ -3383,8 +3385,8 @@ func (swig_p *_swig_DirectorCallbacks) Release(token int64) {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_release_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorCallbacks_callback_release_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64) {
+//export Swig_DirectorCallbacks_callback_release_cdist_e07749338ed30412
+func Swig_DirectorCallbacks_callback_release_cdist_e07749338ed30412(swig_c int, token int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Release(token)
 }
@@ -3404,7 +3406,7 @@ func (p SwigcptrCallbacks) DirectorInterface() interface{} {
 
 func DeleteCallbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Callbacks_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Callbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
@@ -3412,7 +3414,7 @@ func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_Callbacks_replica_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_2(_swig_i_1), C.swig_type_3(_swig_i_2)))
+	swig_r = (int)(C._wrap_Callbacks_replica_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_2(_swig_i_1), C.swig_type_3(_swig_i_2)))
 	return swig_r
 }
 
@@ -3423,7 +3425,7 @@ func (arg1 SwigcptrCallbacks) Values(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_values_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1), C.swig_type_6(_swig_i_2), C.swig_type_7(_swig_i_3), C.swig_type_8(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_values_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1), C.swig_type_6(_swig_i_2), C.swig_type_7(_swig_i_3), C.swig_type_8(_swig_i_4)))
 	return swig_r
 }
 
@@ -3433,7 +3435,7 @@ func (arg1 SwigcptrCallbacks) Merge(arg2 int64, arg3 int64, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1), C.swig_type_11(_swig_i_2), C.swig_type_12(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1), C.swig_type_11(_swig_i_2), C.swig_type_12(_swig_i_3)))
 	return swig_r
 }
 
@@ -3443,7 +3445,7 @@ func (arg1 SwigcptrCallbacks) Update(arg2 int64, arg3 int64, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_update_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_13(_swig_i_1), C.swig_type_14(_swig_i_2), C.swig_type_15(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_update_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_13(_swig_i_1), C.swig_type_14(_swig_i_2), C.swig_type_15(_swig_i_3)))
 	return swig_r
 }
 
@@ -3456,7 +3458,7 @@ func (arg1 SwigcptrCallbacks) Update_values(arg2 int64, arg3 int, arg4 string, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), C.swig_type_20(_swig_i_5), C.swig_type_21(_swig_i_6)))
+	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), C.swig_type_20(_swig_i_5), C.swig_type_21(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3468,7 +3470,7 @@ func (arg1 SwigcptrCallbacks) Source(arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_source_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1), C.swig_type_24(_swig_i_2)))
+	swig_r = (int64)(C._wrap_Callbacks_source_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1), C.swig_type_24(_swig_i_2)))
 	return swig_r
 }
 
@@ -3479,7 +3481,7 @@ func (arg1 SwigcptrCallbacks) File_source(arg2 int64, arg3 int64, arg4 string, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1), C.swig_type_27(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1), C.swig_type_27(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3493,7 +3495,7 @@ func (arg1 SwigcptrCallbacks) Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
 	return swig_r
 }
 
@@ -3503,7 +3505,7 @@ func (arg1 SwigcptrCallbacks) Dataset_reduce(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
 	return swig_r
 }
 
@@ -3513,7 +3515,7 @@ func (arg1 SwigcptrCallbacks) Value(arg2 int64, arg3 int, arg4 int) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_value_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_value_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
 	return swig_r
 }
 
@@ -3521,7 +3523,7 @@ func (arg1 SwigcptrCallbacks) Initial(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1)))
 	return swig_r
 }
 
@@ -3530,7 +3532,7 @@ func (arg1 SwigcptrCallbacks) Loop(arg2 int64, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_loop_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), C.swig_type_41(_swig_i_2), C.swig_type_42(_swig_i_3))
+	C._wrap_Callbacks_loop_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), C.swig_type_41(_swig_i_2), C.swig_type_42(_swig_i_3))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int) {
@@ -3540,7 +3542,7 @@ func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_Callbacks_reduce_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), C.swig_type_44(_swig_i_2), C.swig_type_45(_swig_i_3), C.swig_type_46(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_Callbacks_reduce_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), C.swig_type_44(_swig_i_2), C.swig_type_45(_swig_i_3), C.swig_type_46(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64) {
@@ -3554,7 +3556,7 @@ func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_Callbacks_apply_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1), C.swig_type_48(_swig_i_2), C.swig_type_49(_swig_i_3), C.swig_type_50(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_51(_swig_i_6), C.swig_type_52(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_53(_swig_i_9))
+	C._wrap_Callbacks_apply_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1), C.swig_type_48(_swig_i_2), C.swig_type_49(_swig_i_3), C.swig_type_50(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_51(_swig_i_6), C.swig_type_52(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_53(_swig_i_9))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int) {
@@ -3565,7 +3567,7 @@ func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_55(_swig_i_3), C.swig_type_56(_swig_i_4), C.swig_type_57(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_55(_swig_i_3), C.swig_type_56(_swig_i_4), C.swig_type_57(_swig_i_5)))
 	return swig_r
 }
 
@@ -3576,7 +3578,7 @@ func (arg1 SwigcptrCallbacks) Broadcast_copies(arg2 int64, arg3 int64, arg4 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1), C.swig_type_59(_swig_i_2), C.swig_type_60(_swig_i_3), C.swig_type_61(_swig_i_4)))
+	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1), C.swig_type_59(_swig_i_2), C.swig_type_60(_swig_i_3), C.swig_type_61(_swig_i_4)))
 	return swig_r
 }
 
@@ -3588,7 +3590,7 @@ func (arg1 SwigcptrCallbacks) Gather_components(arg2 int64, arg3 int64, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), C.swig_type_63(_swig_i_2), C.swig_type_64(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_65(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), C.swig_type_63(_swig_i_2), C.swig_type_64(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_65(_swig_i_5)))
 	return swig_r
 }
 
@@ -3597,7 +3599,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_log_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Callbacks_log_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3606,7 +3608,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 func (arg1 SwigcptrCallbacks) Release(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Callbacks_release_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
+	C._wrap_Callbacks_release_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
 }
 
 type Callbacks interface {
@@ -3636,7 +3638,7 @@ type Callbacks interface {
 
 func Set_callbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_callbacks_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_set_callbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type SwigcptrClusterJobs uintptr
@@ -3657,7 +3659,7 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_ClusterJobs_add_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), C.swig_type_72(_swig_i_4))
+	C._wrap_ClusterJobs_add_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), C.swig_type_72(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3672,26 +3674,26 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 func (arg1 SwigcptrClusterJobs) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_ClusterJobs_size_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_ClusterJobs_size_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrClusterJobs) Get() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_ClusterJobs_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_ClusterJobs_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewClusterJobs() (_swig_ret ClusterJobs) {
 	var swig_r ClusterJobs
-	swig_r = (ClusterJobs)(SwigcptrClusterJobs(C._wrap_new_ClusterJobs_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (ClusterJobs)(SwigcptrClusterJobs(C._wrap_new_ClusterJobs_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteClusterJobs(arg1 ClusterJobs) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ClusterJobs_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ClusterJobs_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type ClusterJobs interface {
@@ -3714,21 +3716,21 @@ func (p SwigcptrResolverAnswer) SwigIsResolverAnswer() {
 func (arg1 SwigcptrResolverAnswer) Has_task_type() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_ResolverAnswer_has_task_type_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_ResolverAnswer_has_task_type_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrResolverAnswer) Has_rpc_layer() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_ResolverAnswer_has_rpc_layer_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_ResolverAnswer_has_rpc_layer_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_text_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_ResolverAnswer_set_text_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3737,13 +3739,13 @@ func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 func (arg1 SwigcptrResolverAnswer) Set_number(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_number_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_ResolverAnswer_set_number_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrResolverAnswer) Set_spec(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_spec_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1))
+	C._wrap_ResolverAnswer_set_spec_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1))
 }
 
 type ResolverAnswer interface {
@@ -3758,49 +3760,49 @@ type ResolverAnswer interface {
 
 func _swig_getRESOLVER_SPEC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_SPEC_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_RESOLVER_SPEC_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var RESOLVER_SPEC int = _swig_getRESOLVER_SPEC()
 func _swig_getRESOLVER_TASK_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_TASK_TYPE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_RESOLVER_TASK_TYPE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var RESOLVER_TASK_TYPE int = _swig_getRESOLVER_TASK_TYPE()
 func _swig_getRESOLVER_TASK_ID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_TASK_ID_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_RESOLVER_TASK_ID_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var RESOLVER_TASK_ID int = _swig_getRESOLVER_TASK_ID()
 func _swig_getRESOLVER_RPC_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_RPC_LAYER_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_RESOLVER_RPC_LAYER_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var RESOLVER_RPC_LAYER int = _swig_getRESOLVER_RPC_LAYER()
 func _swig_getRESOLVER_ENVIRONMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_ENVIRONMENT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_RESOLVER_ENVIRONMENT_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var RESOLVER_ENVIRONMENT int = _swig_getRESOLVER_ENVIRONMENT()
 func _swig_getRESOLVER_ADDRESS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_ADDRESS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_RESOLVER_ADDRESS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var RESOLVER_ADDRESS int = _swig_getRESOLVER_ADDRESS()
 func _swig_getRESOLVER_NUM_ACCELERATORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_NUM_ACCELERATORS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_RESOLVER_NUM_ACCELERATORS_cdist_e07749338ed30412())
 	return swig_r
 }
 
@@ -3823,17 +3825,17 @@ func (p *_swig_DirectorResolverCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorResolverCallbacks(v interface{}) ResolverCallbacks {
 	p := &_swig_DirectorResolverCallbacks{0, v}
-	p.SwigcptrResolverCallbacks = SwigcptrResolverCallbacks(C._wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b0ed7a8ee82ad7a8(C.int(swigDirectorAdd(p))))
+	p.SwigcptrResolverCallbacks = SwigcptrResolverCallbacks(C._wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e07749338ed30412(C.int(swigDirectorAdd(p))))
 	return p
 }
 
 func DeleteDirectorResolverCallbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorResolverCallbacks_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_DeleteDirectorResolverCallbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
-//export Swiggo_DeleteDirector_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8
-func Swiggo_DeleteDirector_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(c int) {
+//export Swiggo_DeleteDirector_ResolverCallbacks_cdist_e07749338ed30412
+func Swiggo_DeleteDirector_ResolverCallbacks_cdist_e07749338ed30412(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorResolverCallbacks).SwigcptrResolverCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -3849,8 +3851,8 @@ func (swig_p *_swig_DirectorResolverCallbacks) Answer(token int64, question int,
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorResolverCallbacks_callback_answer_cdist_b0ed7a8ee82ad7a8
-func Swig_DirectorResolverCallbacks_callback_answer_cdist_b0ed7a8ee82ad7a8(swig_c int, token int64, question int, asked_type string, task_id int, asked_layer string, answer uintptr) (swig_result int) {
+//export Swig_DirectorResolverCallbacks_callback_answer_cdist_e07749338ed30412
+func Swig_DirectorResolverCallbacks_callback_answer_cdist_e07749338ed30412(swig_c int, token int64, question int, asked_type string, task_id int, asked_layer string, answer uintptr) (swig_result int) {
 	var swig_r int
 	var _swig_i_2 string
 	var _swig_i_4 string
@@ -3880,7 +3882,7 @@ func (p SwigcptrResolverCallbacks) DirectorInterface() interface{} {
 
 func DeleteResolverCallbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ResolverCallbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrResolverCallbacks) Answer(arg2 int64, arg3 int, arg4 string, arg5 int, arg6 string, arg7 ResolverAnswer) (_swig_ret int) {
@@ -3892,7 +3894,7 @@ func (arg1 SwigcptrResolverCallbacks) Answer(arg2 int64, arg3 int, arg4 string, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_77(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
+	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_77(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3911,7 +3913,7 @@ type ResolverCallbacks interface {
 
 func Set_resolver_callbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_resolver_callbacks_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_set_resolver_callbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolver_options, arg4 *int64) (_swig_ret error) {
@@ -3920,7 +3922,7 @@ func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolv
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_b0ed7a8ee82ad7a8(C.swig_type_81(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_e07749338ed30412(C.swig_type_81(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3938,7 +3940,7 @@ func Partitions_fixed_shards(arg1 []int64, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_partitions_fixed_shards_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_83)(unsafe.Pointer(&_swig_i_0)), C.swig_type_84(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_partitions_fixed_shards_cdist_e07749338ed30412(*(*C.swig_type_83)(unsafe.Pointer(&_swig_i_0)), C.swig_type_84(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -3961,7 +3963,7 @@ func Partitions_min_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_min_size_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_86)(unsafe.Pointer(&_swig_i_0)), C.swig_type_87(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_88(_swig_i_3), C.swig_type_89(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_min_size_cdist_e07749338ed30412(*(*C.swig_type_86)(unsafe.Pointer(&_swig_i_0)), C.swig_type_87(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_88(_swig_i_3), C.swig_type_89(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -3984,7 +3986,7 @@ func Partitions_max_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_max_size_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_91)(unsafe.Pointer(&_swig_i_0)), C.swig_type_92(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_93(_swig_i_3), C.swig_type_94(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_max_size_cdist_e07749338ed30412(*(*C.swig_type_91)(unsafe.Pointer(&_swig_i_0)), C.swig_type_92(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_93(_swig_i_3), C.swig_type_94(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4002,7 +4004,7 @@ func Dist_cluster_spec_from_json(arg1 string, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_e07749338ed30412(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4021,7 +4023,7 @@ func Dist_cluster_spec_create(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_98(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_e07749338ed30412(C.swig_type_98(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4037,7 +4039,7 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_101)(unsafe.Pointer(&_swig_i_0)), C.swig_type_102(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_e07749338ed30412(*(*C.swig_type_101)(unsafe.Pointer(&_swig_i_0)), C.swig_type_102(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4053,13 +4055,13 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 
 func Dist_cluster_spec_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_spec_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_103(_swig_i_0))
+	C._wrap_dist_cluster_spec_destroy_cdist_e07749338ed30412(C.swig_type_103(_swig_i_0))
 }
 
 func Dist_cluster_spec_num_jobs(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_b0ed7a8ee82ad7a8(C.swig_type_105(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_e07749338ed30412(C.swig_type_105(_swig_i_0)))
 	return swig_r
 }
 
@@ -4067,7 +4069,7 @@ func Dist_cluster_spec_job(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_b0ed7a8ee82ad7a8(C.swig_type_107(_swig_i_0), C.swig_type_108(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_e07749338ed30412(C.swig_type_107(_swig_i_0), C.swig_type_108(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4079,7 +4081,7 @@ func Dist_cluster_spec_num_tasks(arg1 int64, arg2 string, arg3 *int32) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_b0ed7a8ee82ad7a8(C.swig_type_110(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_e07749338ed30412(C.swig_type_110(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4100,7 +4102,7 @@ func Dist_cluster_spec_task_indices(arg1 int64, arg2 string, arg3 *int32, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_b0ed7a8ee82ad7a8(C.swig_type_113(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_115(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_e07749338ed30412(C.swig_type_113(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_115(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4120,7 +4122,7 @@ func Dist_cluster_spec_task_address(arg1 int64, arg2 string, arg3 int, arg4 *str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_b0ed7a8ee82ad7a8(C.swig_type_117(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_e07749338ed30412(C.swig_type_117(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -4143,14 +4145,14 @@ func Dist_cluster_spec_is_equal(arg1 int64, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_b0ed7a8ee82ad7a8(C.swig_type_119(_swig_i_0), C.swig_type_120(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_e07749338ed30412(C.swig_type_119(_swig_i_0), C.swig_type_120(_swig_i_1)))
 	return swig_r
 }
 
 func Dist_cluster_spec_json(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_b0ed7a8ee82ad7a8(C.swig_type_122(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_e07749338ed30412(C.swig_type_122(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4167,7 +4169,7 @@ func Dist_cluster_validate(arg1 int64, arg2 *string, arg3 int) (_swig_ret error)
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_validate_cdist_b0ed7a8ee82ad7a8(C.swig_type_124(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_validate_cdist_e07749338ed30412(C.swig_type_124(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4192,7 +4194,7 @@ func Dist_cluster_is_chief(arg1 int64, arg2 *string, arg3 int, arg4 *int32) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_b0ed7a8ee82ad7a8(C.swig_type_127(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_e07749338ed30412(C.swig_type_127(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4218,7 +4220,7 @@ func Dist_cluster_collective_leader(arg1 int64, arg2 *string, arg3 int, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_b0ed7a8ee82ad7a8(C.swig_type_130(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_3)), C.swig_type_133(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_e07749338ed30412(C.swig_type_130(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_3)), C.swig_type_133(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4240,7 +4242,7 @@ func Dist_cluster_coordination_leader(arg1 int64, arg2 []byte, arg3 int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_b0ed7a8ee82ad7a8(C.swig_type_135(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_137(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_e07749338ed30412(C.swig_type_135(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_137(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4264,7 +4266,7 @@ func Dist_cluster_worker_count(arg1 int64, arg2 *string, arg3 *int32) (_swig_ret
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_b0ed7a8ee82ad7a8(C.swig_type_139(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_e07749338ed30412(C.swig_type_139(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4289,7 +4291,7 @@ func Dist_cluster_id_in_cluster(arg1 int64, arg2 *string, arg3 int, arg4 *int32)
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_b0ed7a8ee82ad7a8(C.swig_type_142(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_e07749338ed30412(C.swig_type_142(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4314,7 +4316,7 @@ func Dist_cluster_should_save_checkpoint(arg1 int64, arg2 *string, arg3 int, arg
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_b0ed7a8ee82ad7a8(C.swig_type_145(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_e07749338ed30412(C.swig_type_145(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4339,7 +4341,7 @@ func Dist_cluster_should_save_summary(arg1 int64, arg2 *string, arg3 int, arg4 *
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_b0ed7a8ee82ad7a8(C.swig_type_148(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_e07749338ed30412(C.swig_type_148(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4364,7 +4366,7 @@ func Dist_cluster_should_evaluate(arg1 int64, arg2 *string, arg3 int, arg4 *int3
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_b0ed7a8ee82ad7a8(C.swig_type_151(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_e07749338ed30412(C.swig_type_151(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4390,46 +4392,46 @@ func (p SwigcptrDist_cluster_resolver_options) SwigIsDist_cluster_resolver_optio
 func (arg1 SwigcptrDist_cluster_resolver_options) SetHas_task_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetHas_task_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTask_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetTask_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_task_id_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_task_id_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetNum_accelerators(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetNum_accelerators() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_environment_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_environment_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4438,7 +4440,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) GetEnvironment() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_environment_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_environment_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4448,7 +4450,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetEnvironment() (_swig_ret st
 func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4457,7 +4459,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string
 func (arg1 SwigcptrDist_cluster_resolver_options) GetSession_address() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_session_address_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_session_address_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4467,7 +4469,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetSession_address() (_swig_re
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4476,7 +4478,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) GetTf_config() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_tf_config_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_tf_config_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4485,19 +4487,19 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetTf_config() (_swig_ret stri
 
 func NewDist_cluster_resolver_options() (_swig_ret Dist_cluster_resolver_options) {
 	var swig_r Dist_cluster_resolver_options
-	swig_r = (Dist_cluster_resolver_options)(SwigcptrDist_cluster_resolver_options(C._wrap_new_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_cluster_resolver_options)(SwigcptrDist_cluster_resolver_options(C._wrap_new_dist_cluster_resolver_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_cluster_resolver_options(arg1 Dist_cluster_resolver_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cluster_resolver_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4506,7 +4508,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_rpc_layer(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4536,7 +4538,7 @@ func Dist_cluster_resolver_create_simple(arg1 int64, arg2 Dist_cluster_resolver_
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_b0ed7a8ee82ad7a8(C.swig_type_162(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_e07749338ed30412(C.swig_type_162(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4551,7 +4553,7 @@ func Dist_cluster_resolver_create_tf_config(arg1 Dist_cluster_resolver_options, 
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_create_tf_config_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_tf_config_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4574,46 +4576,46 @@ func (p SwigcptrDist_slurm_options) SwigIsDist_slurm_options() {
 func (arg1 SwigcptrDist_slurm_options) SetHas_rank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_has_rank_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_has_rank_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetHas_rank() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_has_rank_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_has_rank_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetRank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_rank_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_rank_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetRank() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_rank_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_rank_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetNum_tasks(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_num_tasks_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_num_tasks_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetNum_tasks() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_num_tasks_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_num_tasks_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_host_list_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_host_list_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4622,7 +4624,7 @@ func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 func (arg1 SwigcptrDist_slurm_options) GetHost_list() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_slurm_options_host_list_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_slurm_options_host_list_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4632,7 +4634,7 @@ func (arg1 SwigcptrDist_slurm_options) GetHost_list() (_swig_ret string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4641,7 +4643,7 @@ func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 func (arg1 SwigcptrDist_slurm_options) GetTasks_per_node() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_slurm_options_tasks_per_node_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_slurm_options_tasks_per_node_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4651,70 +4653,70 @@ func (arg1 SwigcptrDist_slurm_options) GetTasks_per_node() (_swig_ret string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_on_each_host(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetTasks_on_each_host() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetPort_base(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_port_base_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_port_base_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetPort_base() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_port_base_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_port_base_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_host(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetGpus_per_host() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_host_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_host_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_task(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetGpus_per_task() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_task_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_task_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_slurm_options() (_swig_ret Dist_slurm_options) {
 	var swig_r Dist_slurm_options
-	swig_r = (Dist_slurm_options)(SwigcptrDist_slurm_options(C._wrap_new_dist_slurm_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_slurm_options)(SwigcptrDist_slurm_options(C._wrap_new_dist_slurm_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_slurm_options(arg1 Dist_slurm_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_slurm_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_slurm_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_slurm_options) Set_jobs(arg2 ClusterJobs) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_slurm_options_set_jobs_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_slurm_options_set_jobs_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_slurm_options interface {
@@ -4746,7 +4748,7 @@ func Dist_cluster_resolver_create_slurm(arg1 Dist_slurm_options, arg2 Dist_clust
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_slurm_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_slurm_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4763,7 +4765,7 @@ func Dist_slurm_expand_tasks_per_node(arg1 string, arg2 *int32, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_170)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_171(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_e07749338ed30412(*(*C.swig_type_170)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_171(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4789,72 +4791,72 @@ func (p SwigcptrDist_kubernetes_options) SwigIsDist_kubernetes_options() {
 func (arg1 SwigcptrDist_kubernetes_options) SetHas_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_has_index_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_has_index_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetHas_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_has_index_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_has_index_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetIndex(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_index_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_index_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetIndex() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_index_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_index_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_num_workers_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_num_workers_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetFirst_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_first_index_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_first_index_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetFirst_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_first_index_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_first_index_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetPort(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_port_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_port_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetPort() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_port_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_port_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_host_name_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_host_name_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4863,7 +4865,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetHost_name() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_host_name_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_host_name_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4873,7 +4875,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetHost_name() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_service_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_service_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4882,7 +4884,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetService() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_service_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_service_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4892,7 +4894,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetService() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_name_space_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_name_space_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4901,7 +4903,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetName_space() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_name_space_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_name_space_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4911,7 +4913,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetName_space() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_domain_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_domain_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4920,7 +4922,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetDomain() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_domain_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_domain_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4929,13 +4931,13 @@ func (arg1 SwigcptrDist_kubernetes_options) GetDomain() (_swig_ret string) {
 
 func NewDist_kubernetes_options() (_swig_ret Dist_kubernetes_options) {
 	var swig_r Dist_kubernetes_options
-	swig_r = (Dist_kubernetes_options)(SwigcptrDist_kubernetes_options(C._wrap_new_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_kubernetes_options)(SwigcptrDist_kubernetes_options(C._wrap_new_dist_kubernetes_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_kubernetes_options(arg1 Dist_kubernetes_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_kubernetes_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_kubernetes_options interface {
@@ -4966,7 +4968,7 @@ func Dist_cluster_resolver_create_kubernetes(arg1 Dist_kubernetes_options, arg2 
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_kubernetes_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_kubernetes_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4983,7 +4985,7 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_182)(unsafe.Pointer(&_swig_i_0)), C.swig_type_183(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_e07749338ed30412(*(*C.swig_type_182)(unsafe.Pointer(&_swig_i_0)), C.swig_type_183(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4999,14 +5001,14 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 
 func Dist_cluster_resolver_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_resolver_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_184(_swig_i_0))
+	C._wrap_dist_cluster_resolver_destroy_cdist_e07749338ed30412(C.swig_type_184(_swig_i_0))
 }
 
 func Dist_cluster_resolver_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_b0ed7a8ee82ad7a8(C.swig_type_186(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_e07749338ed30412(C.swig_type_186(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5023,7 +5025,7 @@ func Dist_cluster_resolver_task_type(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_b0ed7a8ee82ad7a8(C.swig_type_188(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_type_190(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_e07749338ed30412(C.swig_type_188(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_type_190(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5041,7 +5043,7 @@ func Dist_cluster_resolver_task_id(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_b0ed7a8ee82ad7a8(C.swig_type_192(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_e07749338ed30412(C.swig_type_192(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5058,7 +5060,7 @@ func Dist_cluster_resolver_rpc_layer(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_b0ed7a8ee82ad7a8(C.swig_type_194(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_type_196(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_e07749338ed30412(C.swig_type_194(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_type_196(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5078,7 +5080,7 @@ func Dist_cluster_resolver_environment(arg1 int64, arg2 []byte, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_b0ed7a8ee82ad7a8(C.swig_type_198(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_type_200(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_e07749338ed30412(C.swig_type_198(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_type_200(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5110,7 +5112,7 @@ func Dist_cluster_resolver_master(arg1 int64, arg2 *string, arg3 int, arg4 *stri
 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_b0ed7a8ee82ad7a8(C.swig_type_202(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_4)), C.swig_type_206(_swig_i_5))
+	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_e07749338ed30412(C.swig_type_202(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_4)), C.swig_type_206(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5141,7 +5143,7 @@ func Dist_cluster_resolver_num_accelerators(arg1 int64, arg2 *string, arg3 int, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_b0ed7a8ee82ad7a8(C.swig_type_208(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_e07749338ed30412(C.swig_type_208(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5160,7 +5162,7 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_b0ed7a8ee82ad7a8(C.swig_type_211(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), C.swig_type_213(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_e07749338ed30412(C.swig_type_211(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), C.swig_type_213(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5176,21 +5178,21 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 
 func _swig_getDIST_PARTITIONER_MIN_SHARD_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_PARTITIONER_MIN_SHARD_BYTES int = _swig_getDIST_PARTITIONER_MIN_SHARD_BYTES()
 func _swig_getDIST_PARTITIONER_MAX_SHARDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_PARTITIONER_MAX_SHARDS int = _swig_getDIST_PARTITIONER_MAX_SHARDS()
 func _swig_getDIST_PARTITIONER_BYTES_PER_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e07749338ed30412())
 	return swig_r
 }
 
@@ -5202,7 +5204,7 @@ func Dist_partitions_part(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_cdist_b0ed7a8ee82ad7a8(C.swig_type_215(_swig_i_0), C.swig_type_216(_swig_i_1), C.swig_type_217(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_cdist_e07749338ed30412(C.swig_type_215(_swig_i_0), C.swig_type_216(_swig_i_1), C.swig_type_217(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5220,7 +5222,7 @@ func Dist_partitions_part_of(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_of_cdist_b0ed7a8ee82ad7a8(C.swig_type_219(_swig_i_0), C.swig_type_220(_swig_i_1), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_of_cdist_e07749338ed30412(C.swig_type_219(_swig_i_0), C.swig_type_220(_swig_i_1), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5236,14 +5238,14 @@ const DIST_VERSION_MINOR int = 2
 const DIST_VERSION_PATCH int = 0
 func Dist_version() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_version_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_dist_version_cdist_e07749338ed30412())
 	return swig_r
 }
 
 func Dist_has_feature(arg1 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_has_feature_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_222)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_e07749338ed30412(*(*C.swig_type_222)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5253,7 +5255,7 @@ func Dist_has_feature(arg1 string) (_swig_ret int) {
 func Dist_status_name(arg1 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_status_name_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_dist_status_name_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5264,7 +5266,7 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_fail_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_fail_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5280,77 +5282,77 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 
 func _swig_getDIST_ENUM_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_STATUS_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_STATUS_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_STATUS int = _swig_getDIST_ENUM_STATUS()
 func _swig_getDIST_ENUM_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_DTYPE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_DTYPE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_DTYPE int = _swig_getDIST_ENUM_DTYPE()
 func _swig_getDIST_ENUM_REDUCE_OP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_REDUCE_OP int = _swig_getDIST_ENUM_REDUCE_OP()
 func _swig_getDIST_ENUM_VALUE_REDUCTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_VALUE_REDUCTION int = _swig_getDIST_ENUM_VALUE_REDUCTION()
 func _swig_getDIST_ENUM_COLLECTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_COLLECTIVE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_COLLECTIVE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_COLLECTIVE int = _swig_getDIST_ENUM_COLLECTIVE()
 func _swig_getDIST_ENUM_SYNCHRONIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_SYNCHRONIZATION int = _swig_getDIST_ENUM_SYNCHRONIZATION()
 func _swig_getDIST_ENUM_AGGREGATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_AGGREGATION int = _swig_getDIST_ENUM_AGGREGATION()
 func _swig_getDIST_ENUM_COMMUNICATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_COMMUNICATION_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_COMMUNICATION_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_COMMUNICATION int = _swig_getDIST_ENUM_COMMUNICATION()
 func _swig_getDIST_ENUM_CROSS_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_CROSS_DEVICE int = _swig_getDIST_ENUM_CROSS_DEVICE()
 func _swig_getDIST_ENUM_INPUT_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_e07749338ed30412())
 	return swig_r
 }
 
 var DIST_ENUM_INPUT_MODE int = _swig_getDIST_ENUM_INPUT_MODE()
 func _swig_getDIST_ENUM_SHARD_POLICY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_e07749338ed30412())
 	return swig_r
 }
 
@@ -5359,7 +5361,7 @@ func Dist_enum_name(arg1 int, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_enum_name_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_enum_name_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5371,7 +5373,7 @@ func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_enum_from_name_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_enum_from_name_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5397,72 +5399,72 @@ func (p SwigcptrDist_strategy_options) SwigIsDist_strategy_options() {
 func (arg1 SwigcptrDist_strategy_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_kind_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_num_replicas_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_num_replicas_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetThreads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_threads_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_threads_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetThreads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetPlacement(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_placement_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_placement_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetPlacement() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_parameter_device_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5471,7 +5473,7 @@ func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5481,153 +5483,153 @@ func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret strin
 func (arg1 SwigcptrDist_strategy_options) SetCommunication(arg2 Dist_communication_options) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_strategy_options_communication_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_strategy_options_communication_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCommunication() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
 	_swig_i_0 := arg1
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cross_device_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1))
+	C._wrap_dist_strategy_options_cross_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetDevice_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_device_assignment_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_235(_swig_i_1))
+	C._wrap_dist_strategy_options_device_assignment_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_235(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetDevice_assignment() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetUse_spmd_partitioning(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetUse_spmd_partitioning() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStack_size_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_237(_swig_i_1))
+	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_237(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetAsync_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_async_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_239(_swig_i_1))
+	C._wrap_dist_strategy_options_async_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_239(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCluster_resolver(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1))
+	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cluster_resolver_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_cluster_resolver_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNetwork(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_network_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1))
+	C._wrap_dist_strategy_options_network_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNetwork() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_network_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_network_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_numerics_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_numerics_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNumerics() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_staging_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_strategy_options_count_memory_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_strategy_options_count_memory_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_strategy_options() (_swig_ret Dist_strategy_options) {
 	var swig_r Dist_strategy_options
-	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -5637,7 +5639,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -5651,7 +5653,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), C.swig_type_252(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), C.swig_type_252(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -5664,7 +5666,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), C.swig_type_254(_swig_i_2))
+	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), C.swig_type_254(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5677,7 +5679,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -5727,7 +5729,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_create_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_create_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5741,7 +5743,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_258(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_e07749338ed30412(C.swig_type_258(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5755,7 +5757,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(C.swig_type_260(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_e07749338ed30412(C.swig_type_260(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5769,7 +5771,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_261(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_e07749338ed30412(C.swig_type_261(_swig_i_0)))
 	return swig_r
 }
 
@@ -5777,7 +5779,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_e07749338ed30412(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5791,7 +5793,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_265(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_e07749338ed30412(C.swig_type_265(_swig_i_0)))
 	return swig_r
 }
 
@@ -5800,7 +5802,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_267(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_e07749338ed30412(C.swig_type_267(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -5821,7 +5823,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_269(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_e07749338ed30412(C.swig_type_269(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -5842,7 +5844,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_271)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_e07749338ed30412(*(*C.swig_type_271)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5871,207 +5873,207 @@ func (p SwigcptrDist_strategy_properties) SwigIsDist_strategy_properties() {
 func (arg1 SwigcptrDist_strategy_properties) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_kind_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_replicas_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_replicas_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_parameter_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_parameter_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_workers_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_workers_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetIn_multi_worker_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetIn_multi_worker_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetRequire_static_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetRequire_static_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetUse_merge_call(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetUse_merge_call() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetBetween_graph(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_between_graph_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_between_graph_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetBetween_graph() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_init(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_init_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_init_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_init() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_checkpoint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_checkpoint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_save_summary(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_save_summary() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetGlobal_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetWorker(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_worker_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_worker_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetWorker() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_local_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_local_replicas_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_local_replicas_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_local_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetFirst_replica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_first_replica_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_first_replica_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetFirst_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_strategy_properties() (_swig_ret Dist_strategy_properties) {
 	var swig_r Dist_strategy_properties
-	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_strategy_properties(arg1 Dist_strategy_properties) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_properties_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_strategy_properties interface {
@@ -6113,7 +6115,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(C.swig_type_275(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_e07749338ed30412(C.swig_type_275(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6128,7 +6130,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(C.swig_type_277(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_e07749338ed30412(C.swig_type_277(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6151,30 +6153,30 @@ func (p SwigcptrDist_network_options) SwigIsDist_network_options() {
 func (arg1 SwigcptrDist_network_options) SetCredit_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1))
+	C._wrap_dist_network_options_credit_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_network_options) GetCredit_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_network_options_credit_bytes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_network_options_credit_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_network_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_options_count_memory_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_network_options_count_memory_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_network_options() (_swig_ret Dist_network_options) {
 	var swig_r Dist_network_options
-	swig_r = (Dist_network_options)(SwigcptrDist_network_options(C._wrap_new_dist_network_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_network_options)(SwigcptrDist_network_options(C._wrap_new_dist_network_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_network_options(arg1 Dist_network_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_network_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_network_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_network_options interface {
@@ -6190,7 +6192,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_network_create_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_network_create_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6203,7 +6205,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 
 func Dist_network_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_281(_swig_i_0))
+	C._wrap_dist_network_destroy_cdist_e07749338ed30412(C.swig_type_281(_swig_i_0))
 }
 
 type SwigcptrDist_run_options uintptr
@@ -6218,64 +6220,64 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetEnable_dynamic_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetEnable_dynamic_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetBucketizing_dynamic_shape(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_run_options() (_swig_ret Dist_run_options) {
 	var swig_r Dist_run_options
-	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_run_options(arg1 Dist_run_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_run_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_run_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_run_options interface {
@@ -6296,7 +6298,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_b0ed7a8ee82ad7a8(C.swig_type_287(_swig_i_0), C.swig_type_288(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_e07749338ed30412(C.swig_type_287(_swig_i_0), C.swig_type_288(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6315,7 +6317,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(C.swig_type_290(_swig_i_0), C.swig_type_291(_swig_i_1), C.swig_type_292(_swig_i_2), C.swig_type_293(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_e07749338ed30412(C.swig_type_290(_swig_i_0), C.swig_type_291(_swig_i_1), C.swig_type_292(_swig_i_2), C.swig_type_293(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6329,21 +6331,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(C.swig_type_294(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_e07749338ed30412(C.swig_type_294(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_295(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_e07749338ed30412(C.swig_type_295(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(C.swig_type_297(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_e07749338ed30412(C.swig_type_297(_swig_i_0)))
 	return swig_r
 }
 
@@ -6354,7 +6356,7 @@ func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(C.swig_type_299(_swig_i_0), C.swig_type_300(_swig_i_1), C.swig_type_301(_swig_i_2), C.swig_type_302(_swig_i_3), C.swig_type_303(_swig_i_4))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_e07749338ed30412(C.swig_type_299(_swig_i_0), C.swig_type_300(_swig_i_1), C.swig_type_301(_swig_i_2), C.swig_type_302(_swig_i_3), C.swig_type_303(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6372,7 +6374,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_op
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(C.swig_type_305(_swig_i_0), C.swig_type_306(_swig_i_1), C.swig_type_307(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_merge_call_cdist_e07749338ed30412(C.swig_type_305(_swig_i_0), C.swig_type_306(_swig_i_1), C.swig_type_307(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6388,7 +6390,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_309(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_e07749338ed30412(C.swig_type_309(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6403,7 +6405,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(C.swig_type_311(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_e07749338ed30412(C.swig_type_311(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6417,7 +6419,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(C.swig_type_313(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_e07749338ed30412(C.swig_type_313(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6431,7 +6433,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(C.swig_type_315(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_e07749338ed30412(C.swig_type_315(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6446,7 +6448,7 @@ func Dist_cancel_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_create_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cancel_create_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6461,7 +6463,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(C.swig_type_318(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_e07749338ed30412(C.swig_type_318(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6478,13 +6480,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(C.swig_type_320(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_e07749338ed30412(C.swig_type_320(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_321(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_e07749338ed30412(C.swig_type_321(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -6499,20 +6501,20 @@ func (p SwigcptrDist_collective_options) SwigIsDist_collective_options() {
 func (arg1 SwigcptrDist_collective_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_numerics_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_numerics_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6521,7 +6523,7 @@ func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6531,136 +6533,136 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetAxis(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_axis_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_axis_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetAxis() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetPlanned(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_planned_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_planned_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetImplementation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_implementation_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_implementation_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_implementation_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_implementation_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_332(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_332(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_collective_options() (_swig_ret Dist_collective_options) {
 	var swig_r Dist_collective_options
-	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_collective_options(arg1 Dist_collective_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_collective_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_collective_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), C.swig_type_337(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), C.swig_type_337(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6669,14 +6671,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_338(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_338(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), C.swig_type_340(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), C.swig_type_340(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6684,13 +6686,13 @@ func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64)
 
 func (arg1 SwigcptrDist_collective_options) Begin_work() {
 	_swig_i_0 := arg1
-	C._wrap_dist_collective_options_begin_work_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_collective_options_begin_work_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Work() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -6734,7 +6736,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_343(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_3)), C.swig_type_346(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_e07749338ed30412(C.swig_type_343(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_3)), C.swig_type_346(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6760,7 +6762,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_348(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_4)), C.swig_type_351(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_e07749338ed30412(C.swig_type_348(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_4)), C.swig_type_351(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6785,7 +6787,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_353(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_3)), C.swig_type_356(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_e07749338ed30412(C.swig_type_353(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_3)), C.swig_type_356(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6809,7 +6811,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_358(_swig_i_0), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_2)), C.swig_type_361(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_e07749338ed30412(C.swig_type_358(_swig_i_0), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_2)), C.swig_type_361(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6834,7 +6836,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_363(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_3)), C.swig_type_366(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_e07749338ed30412(C.swig_type_363(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_3)), C.swig_type_366(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6859,7 +6861,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_368(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_3)), C.swig_type_371(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_e07749338ed30412(C.swig_type_368(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_3)), C.swig_type_371(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6884,7 +6886,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(C.swig_type_373(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_3)), C.swig_type_376(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_e07749338ed30412(C.swig_type_373(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_3)), C.swig_type_376(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6908,7 +6910,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(C.swig_type_378(_swig_i_0), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), C.swig_type_381(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_e07749338ed30412(C.swig_type_378(_swig_i_0), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), C.swig_type_381(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6934,7 +6936,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(C.swig_type_383(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_4)), C.swig_type_386(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_e07749338ed30412(C.swig_type_383(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_4)), C.swig_type_386(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6960,7 +6962,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(C.swig_type_388(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_4)), C.swig_type_391(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_e07749338ed30412(C.swig_type_388(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_4)), C.swig_type_391(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6981,7 +6983,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(C.swig_type_393(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_e07749338ed30412(C.swig_type_393(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6999,7 +7001,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_395(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_396(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_e07749338ed30412(C.swig_type_395(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_396(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7016,7 +7018,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_398(_swig_i_0), C.swig_type_399(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_e07749338ed30412(C.swig_type_398(_swig_i_0), C.swig_type_399(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7033,7 +7035,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_401(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.swig_type_403(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_e07749338ed30412(C.swig_type_401(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.swig_type_403(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7050,7 +7052,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_405(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_e07749338ed30412(C.swig_type_405(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7064,7 +7066,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_406(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_e07749338ed30412(C.swig_type_406(_swig_i_0)))
 	return swig_r
 }
 
@@ -7072,7 +7074,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(C.swig_type_407(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_e07749338ed30412(C.swig_type_407(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -7088,64 +7090,64 @@ func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
 func (arg1 SwigcptrDist_communication_options) SetImplementation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_implementation_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_communication_options_implementation_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_communication_options_implementation_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_communication_options_implementation_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_408(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_408(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_410(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_410(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_communication_options) SetHas_timeout(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_has_timeout_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_communication_options_has_timeout_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetHas_timeout() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_communication_options_has_timeout_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_communication_options_has_timeout_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_communication_options() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_communication_options(arg1 Dist_communication_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_communication_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_communication_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_communication_options interface {
@@ -7166,7 +7168,7 @@ func Dist_communication_options_merge(arg1 Dist_communication_options, arg2 Dist
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_communication_options_merge_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_merge_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7189,64 +7191,64 @@ func (p SwigcptrDist_apply_options) SwigIsDist_apply_options() {
 func (arg1 SwigcptrDist_apply_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_kind_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_apply_options_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetLearning_rate(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_learning_rate_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_learning_rate_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetLearning_rate() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetMomentum(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_momentum_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_momentum_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetMomentum() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetClip_norm(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_clip_norm_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_clip_norm_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetClip_norm() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_apply_options() (_swig_ret Dist_apply_options) {
 	var swig_r Dist_apply_options
-	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_apply_options(arg1 Dist_apply_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_apply_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_apply_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4 int64) {
@@ -7254,7 +7256,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), C.swig_type_414(_swig_i_2), C.swig_type_415(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), C.swig_type_414(_swig_i_2), C.swig_type_415(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7263,18 +7265,18 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_416(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_416(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Want_norm() {
 	_swig_i_0 := arg1
-	C._wrap_dist_apply_options_want_norm_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_apply_options_want_norm_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Norm() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_norm_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_norm_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -7304,7 +7306,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(C.swig_type_418(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_3)), C.swig_type_421(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_e07749338ed30412(C.swig_type_418(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_3)), C.swig_type_421(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7326,7 +7328,7 @@ func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 [
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_1)), C.swig_type_424(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_1)), C.swig_type_424(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7344,7 +7346,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(C.swig_type_426(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_e07749338ed30412(C.swig_type_426(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7359,7 +7361,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(C.swig_type_428(_swig_i_0), C.swig_type_429(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_e07749338ed30412(C.swig_type_428(_swig_i_0), C.swig_type_429(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7376,7 +7378,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_431)(unsafe.Pointer(&_swig_i_0)), C.swig_type_432(_swig_i_1), C.swig_type_433(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_e07749338ed30412(*(*C.swig_type_431)(unsafe.Pointer(&_swig_i_0)), C.swig_type_432(_swig_i_1), C.swig_type_433(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7393,7 +7395,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(C.swig_type_435(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_e07749338ed30412(C.swig_type_435(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7406,13 +7408,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_436(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_e07749338ed30412(C.swig_type_436(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(C.swig_type_438(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_e07749338ed30412(C.swig_type_438(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7427,7 +7429,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(C.swig_type_440(_swig_i_0), C.swig_type_441(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_e07749338ed30412(C.swig_type_440(_swig_i_0), C.swig_type_441(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7443,7 +7445,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_443(_swig_i_0), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_e07749338ed30412(C.swig_type_443(_swig_i_0), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7463,7 +7465,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_446(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), C.swig_type_448(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_e07749338ed30412(C.swig_type_446(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), C.swig_type_448(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7483,7 +7485,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(C.swig_type_450(_swig_i_0), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), C.swig_type_452(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_e07749338ed30412(C.swig_type_450(_swig_i_0), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), C.swig_type_452(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7503,7 +7505,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(C.swig_type_454(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), C.swig_type_456(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_e07749338ed30412(C.swig_type_454(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), C.swig_type_456(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7523,7 +7525,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_e07749338ed30412(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7543,7 +7545,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(C.swig_type_462(_swig_i_0), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_1)), C.swig_type_464(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_e07749338ed30412(C.swig_type_462(_swig_i_0), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_1)), C.swig_type_464(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7567,7 +7569,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(C.swig_type_466(_swig_i_0), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2)), C.swig_type_469(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_e07749338ed30412(C.swig_type_466(_swig_i_0), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2)), C.swig_type_469(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -7588,7 +7590,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(C.swig_type_471(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_e07749338ed30412(C.swig_type_471(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7603,7 +7605,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_473(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_e07749338ed30412(C.swig_type_473(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7619,7 +7621,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(C.swig_type_475(_swig_i_0), C.swig_type_476(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_e07749338ed30412(C.swig_type_475(_swig_i_0), C.swig_type_476(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7633,26 +7635,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(C.swig_type_478(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_e07749338ed30412(C.swig_type_478(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(C.swig_type_479(_swig_i_0))
+	C._wrap_dist_value_release_cdist_e07749338ed30412(C.swig_type_479(_swig_i_0))
 }
 
 func Dist_value_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_480(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_e07749338ed30412(C.swig_type_480(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_482(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_e07749338ed30412(C.swig_type_482(_swig_i_0)))
 	return swig_r
 }
 
@@ -7660,7 +7662,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(C.swig_type_484(_swig_i_0), C.swig_type_485(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_e07749338ed30412(C.swig_type_484(_swig_i_0), C.swig_type_485(_swig_i_1)))
 	return swig_r
 }
 
@@ -7668,7 +7670,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(C.swig_type_487(_swig_i_0), C.swig_type_488(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_e07749338ed30412(C.swig_type_487(_swig_i_0), C.swig_type_488(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7679,7 +7681,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(C.swig_type_490(_swig_i_0), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_e07749338ed30412(C.swig_type_490(_swig_i_0), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7690,7 +7692,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(C.swig_type_493(_swig_i_0), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_e07749338ed30412(C.swig_type_493(_swig_i_0), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7707,7 +7709,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_496(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_e07749338ed30412(C.swig_type_496(_swig_i_0)))
 	return swig_r
 }
 
@@ -7716,7 +7718,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(C.swig_type_498(_swig_i_0), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_e07749338ed30412(C.swig_type_498(_swig_i_0), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7735,7 +7737,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(C.swig_type_501(_swig_i_0), C.swig_type_502(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_e07749338ed30412(C.swig_type_501(_swig_i_0), C.swig_type_502(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7753,7 +7755,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(C.swig_type_504(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_2)), C.swig_type_506(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_e07749338ed30412(C.swig_type_504(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_2)), C.swig_type_506(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7770,7 +7772,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(C.swig_type_508(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_e07749338ed30412(C.swig_type_508(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7780,7 +7782,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(C.swig_type_510(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_e07749338ed30412(C.swig_type_510(_swig_i_0)))
 	return swig_r
 }
 
@@ -7789,7 +7791,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(C.swig_type_512(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_e07749338ed30412(C.swig_type_512(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7804,7 +7806,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(C.swig_type_514(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_e07749338ed30412(C.swig_type_514(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7827,20 +7829,20 @@ func (p SwigcptrDist_variable_options) SwigIsDist_variable_options() {
 func (arg1 SwigcptrDist_variable_options) SetAggregation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_aggregation_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_aggregation_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7849,7 +7851,7 @@ func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7859,57 +7861,57 @@ func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
 func (arg1 SwigcptrDist_variable_options) SetSynchronization(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_synchronization_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_synchronization_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetSynchronization() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetTrainable(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_trainable_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_trainable_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetTrainable() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_trainable_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_trainable_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetPartitions(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_partitions_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_partitions_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetPartitions() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_partitions_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_partitions_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_variable_options() (_swig_ret Dist_variable_options) {
 	var swig_r Dist_variable_options
-	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_variable_options(arg1 Dist_variable_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_variable_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_variable_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_517(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_517(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -7934,7 +7936,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_519(_swig_i_0), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_e07749338ed30412(C.swig_type_519(_swig_i_0), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7950,13 +7952,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_521(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_e07749338ed30412(C.swig_type_521(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_523(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_e07749338ed30412(C.swig_type_523(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7966,7 +7968,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(C.swig_type_524(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_e07749338ed30412(C.swig_type_524(_swig_i_0)))
 	return swig_r
 }
 
@@ -7975,7 +7977,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(C.swig_type_526(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_e07749338ed30412(C.swig_type_526(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7994,7 +7996,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_529(_swig_i_0), C.swig_type_530(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_e07749338ed30412(C.swig_type_529(_swig_i_0), C.swig_type_530(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8011,7 +8013,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(C.swig_type_532(_swig_i_0), C.swig_type_533(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_534(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_e07749338ed30412(C.swig_type_532(_swig_i_0), C.swig_type_533(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_534(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8027,7 +8029,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_536(_swig_i_0), C.swig_type_537(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_e07749338ed30412(C.swig_type_536(_swig_i_0), C.swig_type_537(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8045,7 +8047,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(C.swig_type_539(_swig_i_0), C.swig_type_540(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_e07749338ed30412(C.swig_type_539(_swig_i_0), C.swig_type_540(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8066,7 +8068,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_543(_swig_i_0), *(*C.swig_type_544)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_545)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_e07749338ed30412(C.swig_type_543(_swig_i_0), *(*C.swig_type_544)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_545)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8086,7 +8088,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(C.swig_type_547(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_e07749338ed30412(C.swig_type_547(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8096,21 +8098,21 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(C.swig_type_548(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_e07749338ed30412(C.swig_type_548(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(C.swig_type_549(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_e07749338ed30412(C.swig_type_549(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(C.swig_type_550(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_e07749338ed30412(C.swig_type_550(_swig_i_0)))
 	return swig_r
 }
 
@@ -8118,7 +8120,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_552(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_e07749338ed30412(C.swig_type_552(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8131,7 +8133,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_e07749338ed30412(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -8152,7 +8154,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(C.swig_type_557(_swig_i_0), C.swig_type_558(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_e07749338ed30412(C.swig_type_557(_swig_i_0), C.swig_type_558(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8169,7 +8171,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_562(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_e07749338ed30412(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_562(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8187,7 +8189,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(C.swig_type_564(_swig_i_0), C.swig_type_565(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_566(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_e07749338ed30412(C.swig_type_564(_swig_i_0), C.swig_type_565(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_566(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8205,7 +8207,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_570(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_e07749338ed30412(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_570(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8224,7 +8226,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_572(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_573(_swig_i_2), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_3)), C.swig_type_575(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_e07749338ed30412(C.swig_type_572(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_573(_swig_i_2), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_3)), C.swig_type_575(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8246,7 +8248,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_577(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_578(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_e07749338ed30412(C.swig_type_577(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_578(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8266,7 +8268,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_580(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_581)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_582(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_e07749338ed30412(C.swig_type_580(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_581)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_582(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8289,7 +8291,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_585(_swig_i_0), C.swig_type_586(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_e07749338ed30412(C.swig_type_585(_swig_i_0), C.swig_type_586(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8306,7 +8308,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret erro
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_588(_swig_i_0), C.swig_type_589(_swig_i_1), C.swig_type_590(_swig_i_2), C.swig_type_591(_swig_i_3))
+	swig_r_p := C._wrap_dist_update_cdist_e07749338ed30412(C.swig_type_588(_swig_i_0), C.swig_type_589(_swig_i_1), C.swig_type_590(_swig_i_2), C.swig_type_591(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8329,25 +8331,25 @@ func (p SwigcptrDist_update_options) SwigIsDist_update_options() {
 func (arg1 SwigcptrDist_update_options) SetUngrouped(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_update_options_ungrouped_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_update_options_ungrouped_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_update_options) GetUngrouped() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_update_options() (_swig_ret Dist_update_options) {
 	var swig_r Dist_update_options
-	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_update_options(arg1 Dist_update_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_update_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_update_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_update_options interface {
@@ -8366,7 +8368,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_type_595(_swig_i_2), C.swig_type_596(_swig_i_3), C.swig_type_597(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_e07749338ed30412(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_type_595(_swig_i_2), C.swig_type_596(_swig_i_3), C.swig_type_597(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8382,7 +8384,7 @@ func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(C.swig_type_599(_swig_i_0), C.swig_type_600(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_local_results_cdist_e07749338ed30412(C.swig_type_599(_swig_i_0), C.swig_type_600(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8399,7 +8401,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(C.swig_type_602(_swig_i_0), C.swig_type_603(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_e07749338ed30412(C.swig_type_602(_swig_i_0), C.swig_type_603(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8416,7 +8418,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_605(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_2)), C.swig_type_607(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_e07749338ed30412(C.swig_type_605(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_2)), C.swig_type_607(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8439,7 +8441,7 @@ func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(C.swig_type_609(_swig_i_0), C.swig_type_610(_swig_i_1), C.swig_type_611(_swig_i_2), C.swig_type_612(_swig_i_3), C.swig_type_613(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_values_cdist_e07749338ed30412(C.swig_type_609(_swig_i_0), C.swig_type_610(_swig_i_1), C.swig_type_611(_swig_i_2), C.swig_type_612(_swig_i_3), C.swig_type_613(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8458,7 +8460,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(C.swig_type_615(_swig_i_0), C.swig_type_616(_swig_i_1), C.swig_type_617(_swig_i_2), C.swig_type_618(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_e07749338ed30412(C.swig_type_615(_swig_i_0), C.swig_type_616(_swig_i_1), C.swig_type_617(_swig_i_2), C.swig_type_618(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8472,7 +8474,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(C.swig_type_620(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_e07749338ed30412(C.swig_type_620(_swig_i_0)))
 	return swig_r
 }
 
@@ -8483,7 +8485,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_622(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_623(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_e07749338ed30412(C.swig_type_622(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_623(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8502,7 +8504,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_625(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_627(_swig_i_4), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_e07749338ed30412(C.swig_type_625(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_627(_swig_i_4), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8525,7 +8527,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_630(_swig_i_0), C.swig_type_631(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_e07749338ed30412(C.swig_type_630(_swig_i_0), C.swig_type_631(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8542,7 +8544,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(C.swig_type_633(_swig_i_0), C.swig_type_634(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_e07749338ed30412(C.swig_type_633(_swig_i_0), C.swig_type_634(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8557,7 +8559,7 @@ func Dist_reduce_op_from_aggregation(arg1 int, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8580,33 +8582,33 @@ func (p SwigcptrDist_cross_device_options) SwigIsDist_cross_device_options() {
 func (arg1 SwigcptrDist_cross_device_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_kind_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cross_device_options_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) SetNum_packs(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_num_packs_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cross_device_options_num_packs_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_num_packs_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_options_num_packs_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_636)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_636)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8615,7 +8617,7 @@ func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8625,36 +8627,36 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_638(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_638(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_options_count_memory_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_cross_device_options_count_memory_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_cross_device_options() (_swig_ret Dist_cross_device_options) {
 	var swig_r Dist_cross_device_options
-	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cross_device_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_640(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_640(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -8662,7 +8664,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_641(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_641(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -8685,7 +8687,7 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cross_device_create_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cross_device_create_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8698,27 +8700,27 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_643(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_e07749338ed30412(C.swig_type_643(_swig_i_0))
 }
 
 func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_644(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_e07749338ed30412(C.swig_type_644(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(C.swig_type_645(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_e07749338ed30412(C.swig_type_645(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_647(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_e07749338ed30412(C.swig_type_647(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8737,227 +8739,227 @@ func (p SwigcptrDist_dataset_options) SwigIsDist_dataset_options() {
 func (arg1 SwigcptrDist_dataset_options) SetDrop_remainder(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_drop_remainder_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_drop_remainder_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_648(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_648(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShuffle(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shuffle_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shuffle_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShuffle() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetPrefetch(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_prefetch_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_prefetch_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_650(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_650(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_policy(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_policy_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_policy_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShard_policy() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_num_workers_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_index_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_index_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetWorker_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_batches(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_batches_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_batches_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetWorker_batches() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_hint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_hint_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_hint_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShard_hint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetInterleave(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_interleave_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_interleave_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetInterleave() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetStatic_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_static_shapes_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_static_shapes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetStatic_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetReplication_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_replication_mode_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_replication_mode_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetReplication_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetFetch_to_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_fetch_to_device_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_fetch_to_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetFetch_to_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_fetch_to_device_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_fetch_to_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetPlace_dataset_on_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_place_dataset_on_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetPlace_dataset_on_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_place_dataset_on_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetAs_one_process(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_as_one_process_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_as_one_process_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetAs_one_process() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_as_one_process_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_as_one_process_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_dataset_options() (_swig_ret Dist_dataset_options) {
 	var swig_r Dist_dataset_options
-	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_dataset_options(arg1 Dist_dataset_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_dataset_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_1)), C.swig_type_653(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_1)), C.swig_type_653(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9008,7 +9010,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(C.swig_type_655(_swig_i_0), *(*C.swig_type_656)(unsafe.Pointer(&_swig_i_1)), C.swig_type_657(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_e07749338ed30412(C.swig_type_655(_swig_i_0), *(*C.swig_type_656)(unsafe.Pointer(&_swig_i_1)), C.swig_type_657(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9028,7 +9030,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(C.swig_type_659(_swig_i_0), C.swig_type_660(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_e07749338ed30412(C.swig_type_659(_swig_i_0), C.swig_type_660(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9051,51 +9053,51 @@ func (p SwigcptrDist_input_context) SwigIsDist_input_context() {
 func (arg1 SwigcptrDist_input_context) SetNum_input_pipelines(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_input_pipelines_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_input_pipelines_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetNum_input_pipelines() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_input_context) SetInput_pipeline_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_input_pipeline_id_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_input_pipeline_id_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetInput_pipeline_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_input_context) SetNum_replicas_in_sync(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetNum_replicas_in_sync() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_input_context() (_swig_ret Dist_input_context) {
 	var swig_r Dist_input_context
-	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_input_context(arg1 Dist_input_context) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_input_context_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_input_context_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_input_context interface {
@@ -9114,7 +9116,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9131,7 +9133,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(C.swig_type_664(_swig_i_0), C.swig_type_665(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_e07749338ed30412(C.swig_type_664(_swig_i_0), C.swig_type_665(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9144,14 +9146,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_666(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_e07749338ed30412(C.swig_type_666(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_668(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_e07749338ed30412(C.swig_type_668(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9174,64 +9176,64 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_669(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_669(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_671(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_671(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_673(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_673(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_675(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_675(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_position() (_swig_ret Dist_position) {
 	var swig_r Dist_position
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_position(arg1 Dist_position) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_position_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_position_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_position interface {
@@ -9251,7 +9253,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(C.swig_type_678(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_e07749338ed30412(C.swig_type_678(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9267,7 +9269,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_680(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_e07749338ed30412(C.swig_type_680(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9282,7 +9284,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(C.swig_type_682(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_e07749338ed30412(C.swig_type_682(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9295,7 +9297,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_683(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_e07749338ed30412(C.swig_type_683(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -9309,7 +9311,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(C.swig_type_685(_swig_i_0), *(*C.swig_type_686)(unsafe.Pointer(&_swig_i_1)), C.swig_type_687(_swig_i_2), C.swig_type_688(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_e07749338ed30412(C.swig_type_685(_swig_i_0), *(*C.swig_type_686)(unsafe.Pointer(&_swig_i_1)), C.swig_type_687(_swig_i_2), C.swig_type_688(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9331,7 +9333,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(C.swig_type_690(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_691)(unsafe.Pointer(&_swig_i_4)), C.swig_type_692(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_e07749338ed30412(C.swig_type_690(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_691)(unsafe.Pointer(&_swig_i_4)), C.swig_type_692(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -9349,7 +9351,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(C.swig_type_694(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_e07749338ed30412(C.swig_type_694(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9366,7 +9368,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_696(_swig_i_0), C.swig_type_697(_swig_i_1), C.swig_type_698(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_e07749338ed30412(C.swig_type_696(_swig_i_0), C.swig_type_697(_swig_i_1), C.swig_type_698(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9381,7 +9383,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(C.swig_type_700(_swig_i_0), C.swig_type_701(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_e07749338ed30412(C.swig_type_700(_swig_i_0), C.swig_type_701(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9396,7 +9398,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(C.swig_type_703(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_e07749338ed30412(C.swig_type_703(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9419,64 +9421,64 @@ func (p SwigcptrDist_drift) SwigIsDist_drift() {
 func (arg1 SwigcptrDist_drift) SetNum_copies(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_num_copies_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_num_copies_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetNum_copies() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetReplica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_replica_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_replica_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetReplica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetExpected_replica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_expected_replica_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_expected_replica_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_704(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_704(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_drift() (_swig_ret Dist_drift) {
 	var swig_r Dist_drift
-	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_drift(arg1 Dist_drift) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_drift_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_drift_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_drift interface {
@@ -9497,7 +9499,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(C.swig_type_707(_swig_i_0), C.swig_type_708(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_e07749338ed30412(C.swig_type_707(_swig_i_0), C.swig_type_708(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9514,7 +9516,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_710(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_711)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_e07749338ed30412(C.swig_type_710(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_711)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9535,7 +9537,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(C.swig_type_713(_swig_i_0), C.swig_type_714(_swig_i_1), *(*C.swig_type_715)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_716)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_717)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_e07749338ed30412(C.swig_type_713(_swig_i_0), C.swig_type_714(_swig_i_1), *(*C.swig_type_715)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_716)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_717)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9560,7 +9562,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(C.swig_type_719(_swig_i_0), C.swig_type_720(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_e07749338ed30412(C.swig_type_719(_swig_i_0), C.swig_type_720(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9575,7 +9577,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(C.swig_type_722(_swig_i_0), C.swig_type_723(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_e07749338ed30412(C.swig_type_722(_swig_i_0), C.swig_type_723(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9589,14 +9591,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(C.swig_type_724(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_e07749338ed30412(C.swig_type_724(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_726(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_e07749338ed30412(C.swig_type_726(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9606,13 +9608,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(C.swig_type_728(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_e07749338ed30412(C.swig_type_728(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_729(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_e07749338ed30412(C.swig_type_729(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -9622,7 +9624,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(C.swig_type_731(_swig_i_0), *(*C.swig_type_732)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_2)), C.swig_type_734(_swig_i_3), *(*C.swig_type_735)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_e07749338ed30412(C.swig_type_731(_swig_i_0), *(*C.swig_type_732)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_2)), C.swig_type_734(_swig_i_3), *(*C.swig_type_735)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9647,7 +9649,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(C.swig_type_737(_swig_i_0), *(*C.swig_type_738)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_739)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_e07749338ed30412(C.swig_type_737(_swig_i_0), *(*C.swig_type_738)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_739)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9667,7 +9669,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_741(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_e07749338ed30412(C.swig_type_741(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9681,7 +9683,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(C.swig_type_743(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_e07749338ed30412(C.swig_type_743(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9695,7 +9697,7 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(C.swig_type_745(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_e07749338ed30412(C.swig_type_745(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9708,25 +9710,25 @@ func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 
 func Dist_get_strategy() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_e07749338ed30412())
 	return swig_r
 }
 
 func Dist_has_strategy() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_has_strategy_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_dist_has_strategy_cdist_e07749338ed30412())
 	return swig_r
 }
 
 func Dist_in_cross_replica_context() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_e07749338ed30412())
 	return swig_r
 }
 
 func Dist_get_replica() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_replica_cdist_b0ed7a8ee82ad7a8())
+	swig_r = (int64)(C._wrap_dist_get_replica_cdist_e07749338ed30412())
 	return swig_r
 }
 
@@ -9734,7 +9736,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(C.swig_type_749(_swig_i_0), C.swig_type_750(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_e07749338ed30412(C.swig_type_749(_swig_i_0), C.swig_type_750(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9748,7 +9750,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(C.swig_type_752(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_e07749338ed30412(C.swig_type_752(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9771,25 +9773,25 @@ func (p SwigcptrDist_checkpoint_options) SwigIsDist_checkpoint_options() {
 func (arg1 SwigcptrDist_checkpoint_options) SetPosition(arg2 Dist_position) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_checkpoint_options_position_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_checkpoint_options_position_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) GetPosition() (_swig_ret Dist_position) {
 	var swig_r Dist_position
 	_swig_i_0 := arg1
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
 	var swig_r Dist_checkpoint_options
-	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_checkpoint_options(arg1 Dist_checkpoint_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_checkpoint_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64) {
@@ -9799,7 +9801,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_753)(unsafe.Pointer(&_swig_i_1)), C.swig_type_754(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_753)(unsafe.Pointer(&_swig_i_1)), C.swig_type_754(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9812,7 +9814,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_755)(unsafe.Pointer(&_swig_i_1)), C.swig_type_756(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_755)(unsafe.Pointer(&_swig_i_1)), C.swig_type_756(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9825,7 +9827,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_757)(unsafe.Pointer(&_swig_i_1)), C.swig_type_758(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_757)(unsafe.Pointer(&_swig_i_1)), C.swig_type_758(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9848,7 +9850,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(C.swig_type_760(_swig_i_0), *(*C.swig_type_761)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_762)(unsafe.Pointer(&_swig_i_2)), C.swig_type_763(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_e07749338ed30412(C.swig_type_760(_swig_i_0), *(*C.swig_type_761)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_762)(unsafe.Pointer(&_swig_i_2)), C.swig_type_763(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9872,7 +9874,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(C.swig_type_765(_swig_i_0), *(*C.swig_type_766)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_767)(unsafe.Pointer(&_swig_i_2)), C.swig_type_768(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_e07749338ed30412(C.swig_type_765(_swig_i_0), *(*C.swig_type_766)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_767)(unsafe.Pointer(&_swig_i_2)), C.swig_type_768(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9894,7 +9896,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(C.swig_type_770(_swig_i_0), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_e07749338ed30412(C.swig_type_770(_swig_i_0), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9911,7 +9913,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(C.swig_type_773(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_e07749338ed30412(C.swig_type_773(_swig_i_0)))
 	return swig_r
 }
 
@@ -9919,7 +9921,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_775(_swig_i_0), C.swig_type_776(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_e07749338ed30412(C.swig_type_775(_swig_i_0), C.swig_type_776(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9931,7 +9933,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(C.swig_type_778(_swig_i_0), *(*C.swig_type_779)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_780)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_e07749338ed30412(C.swig_type_778(_swig_i_0), *(*C.swig_type_779)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_780)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9953,7 +9955,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(C.swig_type_782(_swig_i_0), *(*C.swig_type_783)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_e07749338ed30412(C.swig_type_782(_swig_i_0), *(*C.swig_type_783)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9970,7 +9972,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(C.swig_type_785(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_e07749338ed30412(C.swig_type_785(_swig_i_0)))
 	return swig_r
 }
 
@@ -9978,7 +9980,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(C.swig_type_787(_swig_i_0), C.swig_type_788(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_e07749338ed30412(C.swig_type_787(_swig_i_0), C.swig_type_788(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9989,7 +9991,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(C.swig_type_790(_swig_i_0), *(*C.swig_type_791)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_e07749338ed30412(C.swig_type_790(_swig_i_0), *(*C.swig_type_791)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10001,7 +10003,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_792(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_e07749338ed30412(C.swig_type_792(_swig_i_0))
 }
 
 type SwigcptrDist_topology_options uintptr
@@ -10015,13 +10017,13 @@ func (p SwigcptrDist_topology_options) SwigIsDist_topology_options() {
 
 func NewDist_topology_options() (_swig_ret Dist_topology_options) {
 	var swig_r Dist_topology_options
-	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_topology_options(arg1 Dist_topology_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_topology_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_topology_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_topology_options interface {
@@ -10038,7 +10040,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_794)(unsafe.Pointer(&_swig_i_0)), C.swig_type_795(_swig_i_1), *(*C.swig_type_796)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_e07749338ed30412(*(*C.swig_type_794)(unsafe.Pointer(&_swig_i_0)), C.swig_type_795(_swig_i_1), *(*C.swig_type_796)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -10057,7 +10059,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_797(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_e07749338ed30412(C.swig_type_797(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -10069,7 +10071,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(C.swig_type_799(_swig_i_0), *(*C.swig_type_800)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_801)(unsafe.Pointer(&_swig_i_2)), C.swig_type_802(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_e07749338ed30412(C.swig_type_799(_swig_i_0), *(*C.swig_type_800)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_801)(unsafe.Pointer(&_swig_i_2)), C.swig_type_802(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10088,14 +10090,14 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(C.swig_type_803(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_e07749338ed30412(C.swig_type_803(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_topology_from_host_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_topology_from_host_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10109,28 +10111,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(C.swig_type_805(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_e07749338ed30412(C.swig_type_805(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(C.swig_type_806(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_e07749338ed30412(C.swig_type_806(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(C.swig_type_807(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_e07749338ed30412(C.swig_type_807(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_809(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_e07749338ed30412(C.swig_type_809(_swig_i_0)))
 	return swig_r
 }
 
@@ -10139,7 +10141,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_e07749338ed30412(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10158,7 +10160,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_814(_swig_i_0), *(*C.swig_type_815)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_e07749338ed30412(C.swig_type_814(_swig_i_0), *(*C.swig_type_815)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10177,7 +10179,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_817(_swig_i_0), *(*C.swig_type_818)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_e07749338ed30412(C.swig_type_817(_swig_i_0), *(*C.swig_type_818)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10198,7 +10200,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_820(_swig_i_0), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_822)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_3)), C.swig_type_824(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_e07749338ed30412(C.swig_type_820(_swig_i_0), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_822)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_3)), C.swig_type_824(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10225,7 +10227,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_826(_swig_i_0), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_828)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_829)(unsafe.Pointer(&_swig_i_3)), C.swig_type_830(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_e07749338ed30412(C.swig_type_826(_swig_i_0), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_828)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_829)(unsafe.Pointer(&_swig_i_3)), C.swig_type_830(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10253,7 +10255,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(C.swig_type_832(_swig_i_0), *(*C.swig_type_833)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_834(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_e07749338ed30412(C.swig_type_832(_swig_i_0), *(*C.swig_type_833)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_834(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10271,7 +10273,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(C.swig_type_836(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_e07749338ed30412(C.swig_type_836(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10285,21 +10287,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(C.swig_type_838(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_e07749338ed30412(C.swig_type_838(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(C.swig_type_839(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_e07749338ed30412(C.swig_type_839(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_840(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_e07749338ed30412(C.swig_type_840(_swig_i_0)))
 	return swig_r
 }
 
@@ -10309,7 +10311,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_842(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_e07749338ed30412(C.swig_type_842(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10328,7 +10330,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_844(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_845)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_846)(unsafe.Pointer(&_swig_i_4)), C.swig_type_847(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_e07749338ed30412(C.swig_type_844(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_845)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_846)(unsafe.Pointer(&_swig_i_4)), C.swig_type_847(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10353,7 +10355,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(C.swig_type_849(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_850)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_851)(unsafe.Pointer(&_swig_i_4)), C.swig_type_852(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_e07749338ed30412(C.swig_type_849(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_850)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_851)(unsafe.Pointer(&_swig_i_4)), C.swig_type_852(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10382,84 +10384,84 @@ func (p SwigcptrDist_partition) SwigIsDist_partition() {
 func (arg1 SwigcptrDist_partition) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_kind_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetNum_logical_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_num_logical_devices_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_num_logical_devices_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetNum_logical_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetLogical_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_logical_device_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_logical_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetLogical_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_uneven_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_uneven_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetSpmd(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_spmd_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_spmd_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetSpmd() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_partition() (_swig_ret Dist_partition) {
 	var swig_r Dist_partition
-	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_partition(arg1 Dist_partition) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_partition_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_partition_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_853)(unsafe.Pointer(&_swig_i_1)), C.swig_type_854(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_853)(unsafe.Pointer(&_swig_i_1)), C.swig_type_854(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10469,7 +10471,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_855)(unsafe.Pointer(&_swig_i_1)), C.swig_type_856(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_855)(unsafe.Pointer(&_swig_i_1)), C.swig_type_856(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10495,7 +10497,7 @@ type Dist_partition interface {
 func Dist_partition_check(arg1 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
-	swig_r_p := C._wrap_dist_partition_check_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_partition_check_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10518,25 +10520,25 @@ func (p SwigcptrDist_split_options) SwigIsDist_split_options() {
 func (arg1 SwigcptrDist_split_options) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_split_options_uneven_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_split_options_uneven_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_split_options) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_split_options() (_swig_ret Dist_split_options) {
 	var swig_r Dist_split_options
-	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_split_options(arg1 Dist_split_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_split_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_split_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_split_options interface {
@@ -10552,7 +10554,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(C.swig_type_859(_swig_i_0), C.swig_type_860(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_e07749338ed30412(C.swig_type_859(_swig_i_0), C.swig_type_860(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10568,7 +10570,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_862(_swig_i_0), C.swig_type_863(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_e07749338ed30412(C.swig_type_862(_swig_i_0), C.swig_type_863(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10582,14 +10584,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_864(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_e07749338ed30412(C.swig_type_864(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(C.swig_type_866(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_e07749338ed30412(C.swig_type_866(_swig_i_0)))
 	return swig_r
 }
 
@@ -10597,7 +10599,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(C.swig_type_868(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_e07749338ed30412(C.swig_type_868(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10620,44 +10622,44 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_869(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_869(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_871(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_871(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_devices_options() (_swig_ret Dist_devices_options) {
 	var swig_r Dist_devices_options
-	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_devices_options(arg1 Dist_devices_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_devices_options_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_devices_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_devices_options) Add_result(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_devices_options_add_result_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_devices_options_add_result_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_devices_options interface {
@@ -10678,7 +10680,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_874(_swig_i_0), C.swig_type_875(_swig_i_1), C.swig_type_876(_swig_i_2), C.swig_type_877(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_e07749338ed30412(C.swig_type_874(_swig_i_0), C.swig_type_875(_swig_i_1), C.swig_type_876(_swig_i_2), C.swig_type_877(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10692,7 +10694,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(C.swig_type_878(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_e07749338ed30412(C.swig_type_878(_swig_i_0)))
 	return swig_r
 }
 
@@ -10702,7 +10704,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(C.swig_type_880(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_e07749338ed30412(C.swig_type_880(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10721,7 +10723,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(C.swig_type_883(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_e07749338ed30412(C.swig_type_883(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10747,32 +10749,32 @@ func (p SwigcptrDist_halo) SwigIsDist_halo() {
 func (arg1 SwigcptrDist_halo) SetNdim(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_halo_ndim_set_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_halo_ndim_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_halo) GetNdim() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_halo() (_swig_ret Dist_halo) {
 	var swig_r Dist_halo
-	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDist_halo(arg1 Dist_halo) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_halo_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_halo_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_1)), C.swig_type_886(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_1)), C.swig_type_886(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10782,7 +10784,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_887)(unsafe.Pointer(&_swig_i_1)), C.swig_type_888(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_887)(unsafe.Pointer(&_swig_i_1)), C.swig_type_888(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10792,7 +10794,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_889)(unsafe.Pointer(&_swig_i_1)), C.swig_type_890(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_889)(unsafe.Pointer(&_swig_i_1)), C.swig_type_890(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10802,7 +10804,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_891)(unsafe.Pointer(&_swig_i_1)), C.swig_type_892(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_891)(unsafe.Pointer(&_swig_i_1)), C.swig_type_892(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10826,7 +10828,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(C.swig_type_894(_swig_i_0), *(*C.swig_type_895)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_896)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_e07749338ed30412(C.swig_type_894(_swig_i_0), *(*C.swig_type_895)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_896)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10851,7 +10853,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(C.swig_type_898(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_899)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_e07749338ed30412(C.swig_type_898(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_899)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10875,7 +10877,7 @@ func Dist_reshard_bytes(arg1 Dist_partition, arg2 Dist_partition, arg3 int, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_reshard_bytes_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_reshard_bytes_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10890,7 +10892,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_902)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), *(*C.swig_type_902)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10901,7 +10903,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_903)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), *(*C.swig_type_903)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10920,7 +10922,7 @@ func (p SwigcptrText) SwigIsText() {
 func (arg1 SwigcptrText) Text() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Text_text_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_Text_text_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10931,7 +10933,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_906(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_906(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10946,7 +10948,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_908(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_908(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10961,7 +10963,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_910(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_910(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10976,7 +10978,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_912(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_912(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10991,7 +10993,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_914(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_914(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11006,7 +11008,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_916(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_916(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11022,7 +11024,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_918(_swig_i_1), *(*C.swig_type_919)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_918(_swig_i_1), *(*C.swig_type_919)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11040,7 +11042,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_921(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_921(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11055,7 +11057,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11071,13 +11073,13 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 
 func NewText() (_swig_ret Text) {
 	var swig_r Text
-	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteText(arg1 Text) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Text_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Text_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Text interface {
@@ -11108,7 +11110,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_925(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_925(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11122,7 +11124,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 func (arg1 SwigcptrStragglers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Stragglers_size_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Stragglers_size_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -11130,7 +11132,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_927(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_927(_swig_i_1)))
 	return swig_r
 }
 
@@ -11138,7 +11140,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_928(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_928(_swig_i_1)))
 	return swig_r
 }
 
@@ -11146,7 +11148,15 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_929(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_929(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_930(_swig_i_1)))
 	return swig_r
 }
 
@@ -11154,7 +11164,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_931(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_932(_swig_i_1)))
 	return swig_r
 }
 
@@ -11162,7 +11172,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_933(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_934(_swig_i_1)))
 	return swig_r
 }
 
@@ -11170,7 +11180,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_935(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_936(_swig_i_1)))
 	return swig_r
 }
 
@@ -11178,7 +11188,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_937(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_938(_swig_i_1)))
 	return swig_r
 }
 
@@ -11186,7 +11196,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_939(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_940(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11195,13 +11205,13 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 
 func NewStragglers() (_swig_ret Stragglers) {
 	var swig_r Stragglers
-	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteStragglers(arg1 Stragglers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Stragglers_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Stragglers_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Stragglers interface {
@@ -11212,6 +11222,7 @@ type Stragglers interface {
 	Collective(arg2 int64) (_swig_ret int)
 	Group(arg2 int64) (_swig_ret int)
 	Replica(arg2 int64) (_swig_ret int)
+	Worker(arg2 int64) (_swig_ret int)
 	Rounds(arg2 int64) (_swig_ret int64)
 	Times_last(arg2 int64) (_swig_ret int64)
 	Mean_late_ns(arg2 int64) (_swig_ret int64)
@@ -11231,7 +11242,7 @@ func (p SwigcptrNumbers) SwigIsNumbers() {
 func (arg1 SwigcptrNumbers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Numbers_size_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Numbers_size_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -11239,38 +11250,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_942(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_944(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_944(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_946(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_946(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_948(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -11279,7 +11290,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_949(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_950(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11296,7 +11307,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_951(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_952(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11310,13 +11321,13 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 func (arg1 SwigcptrNumbers) Partition_shape(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_shape_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_shape_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_dimensions(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_dimensions_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_dimensions_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swig_ret error) {
@@ -11324,7 +11335,7 @@ func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Numbers_partition_shard_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_Numbers_partition_shard_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11341,7 +11352,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_954(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_955)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_955(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_956)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11359,7 +11370,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_957(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_958(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11372,13 +11383,13 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 
 func NewNumbers() (_swig_ret Numbers) {
 	var swig_r Numbers
-	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteNumbers(arg1 Numbers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Numbers_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Numbers_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Numbers interface {
@@ -11405,7 +11416,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(*(*C.swig_type_959)(unsafe.Pointer(&_swig_i_0)), C.swig_type_960(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_e07749338ed30412(*(*C.swig_type_960)(unsafe.Pointer(&_swig_i_0)), C.swig_type_961(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -11427,7 +11438,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(C.swig_type_962(_swig_i_0), C.swig_type_963(_swig_i_1), *(*C.swig_type_964)(unsafe.Pointer(&_swig_i_2)), C.swig_type_965(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_e07749338ed30412(C.swig_type_963(_swig_i_0), C.swig_type_964(_swig_i_1), *(*C.swig_type_965)(unsafe.Pointer(&_swig_i_2)), C.swig_type_966(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11445,7 +11456,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(C.swig_type_966(_swig_i_0), C.swig_type_967(_swig_i_1), *(*C.swig_type_968)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_e07749338ed30412(C.swig_type_967(_swig_i_0), C.swig_type_968(_swig_i_1), *(*C.swig_type_969)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -11465,7 +11476,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0), C.swig_type_969(_swig_i_1), C.swig_type_970(_swig_i_2), *(*C.swig_type_971)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_970(_swig_i_1), C.swig_type_971(_swig_i_2), *(*C.swig_type_972)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -11474,19 +11485,19 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 func (arg1 SwigcptrDestinations) Get() (_swig_ret Dist_destination) {
 	var swig_r Dist_destination
 	_swig_i_0 := arg1
-	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDestinations() (_swig_ret Destinations) {
 	var swig_r Destinations
-	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_b0ed7a8ee82ad7a8()))
+	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_e07749338ed30412()))
 	return swig_r
 }
 
 func DeleteDestinations(arg1 Destinations) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Destinations_cdist_b0ed7a8ee82ad7a8(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Destinations_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
 }
 
 type Destinations interface {
@@ -11505,7 +11516,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(C.swig_type_973(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_974)(unsafe.Pointer(&_swig_i_3)), C.swig_type_975(_swig_i_4), *(*C.swig_type_976)(unsafe.Pointer(&_swig_i_5)), C.swig_type_977(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_e07749338ed30412(C.swig_type_974(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_975)(unsafe.Pointer(&_swig_i_3)), C.swig_type_976(_swig_i_4), *(*C.swig_type_977)(unsafe.Pointer(&_swig_i_5)), C.swig_type_978(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11531,7 +11542,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(C.swig_type_979(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_980)(unsafe.Pointer(&_swig_i_3)), C.swig_type_981(_swig_i_4), *(*C.swig_type_982)(unsafe.Pointer(&_swig_i_5)), C.swig_type_983(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_e07749338ed30412(C.swig_type_980(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_981)(unsafe.Pointer(&_swig_i_3)), C.swig_type_982(_swig_i_4), *(*C.swig_type_983)(unsafe.Pointer(&_swig_i_5)), C.swig_type_984(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11553,7 +11564,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_b0ed7a8ee82ad7a8(C.swig_type_985(_swig_i_0), C.swig_type_986(_swig_i_1), C.swig_type_987(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_e07749338ed30412(C.swig_type_986(_swig_i_0), C.swig_type_987(_swig_i_1), C.swig_type_988(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11569,7 +11580,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(C.swig_type_989(_swig_i_0), *(*C.swig_type_990)(unsafe.Pointer(&_swig_i_1)), C.swig_type_991(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_e07749338ed30412(C.swig_type_990(_swig_i_0), *(*C.swig_type_991)(unsafe.Pointer(&_swig_i_1)), C.swig_type_992(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

@@ -1143,6 +1143,7 @@ class Stragglers {
   int32_t collective(int64_t row) const { return rows_.at((size_t)row).collective; }
   int32_t group(int64_t row) const { return rows_.at((size_t)row).group; }
   int32_t replica(int64_t row) const { return rows_.at((size_t)row).replica; }
+  int32_t worker(int64_t row) const { return rows_.at((size_t)row).worker; }
   int64_t rounds(int64_t row) const { return rows_.at((size_t)row).rounds; }
   int64_t times_last(int64_t row) const { return rows_.at((size_t)row).times_last; }
   int64_t mean_late_ns(int64_t row) const { return rows_.at((size_t)row).mean_late_ns; }
@@ -1306,14 +1307,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_b0ed7a8ee82ad7a8(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_e07749338ed30412(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_b0ed7a8ee82ad7a8(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_e07749338ed30412(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_b0ed7a8ee82ad7a8(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_e07749338ed30412(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1322,12 +1323,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_e07749338ed30412(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_b0ed7a8ee82ad7a8(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_e07749338ed30412(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1340,12 +1341,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_e07749338ed30412(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_b0ed7a8ee82ad7a8(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_e07749338ed30412(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1356,12 +1357,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_e07749338ed30412(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_b0ed7a8ee82ad7a8(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_e07749338ed30412(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1372,12 +1373,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_e07749338ed30412(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_e07749338ed30412(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1396,12 +1397,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_e07749338ed30412(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_b0ed7a8ee82ad7a8(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_e07749338ed30412(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1410,12 +1411,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_e07749338ed30412(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_b0ed7a8ee82ad7a8(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_e07749338ed30412(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1430,12 +1431,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_e07749338ed30412(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_e07749338ed30412(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1448,12 +1449,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_e07749338ed30412(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b0ed7a8ee82ad7a8(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e07749338ed30412(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1464,12 +1465,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e07749338ed30412(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_e07749338ed30412(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1480,24 +1481,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_e07749338ed30412(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_b0ed7a8ee82ad7a8(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_e07749338ed30412(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_b0ed7a8ee82ad7a8(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_e07749338ed30412(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_b0ed7a8ee82ad7a8(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_e07749338ed30412(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1506,10 +1507,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_e07749338ed30412(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_b0ed7a8ee82ad7a8(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_e07749338ed30412(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1522,10 +1523,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_e07749338ed30412(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_b0ed7a8ee82ad7a8(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_e07749338ed30412(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1546,10 +1547,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_e07749338ed30412(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_e07749338ed30412(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1564,12 +1565,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_e07749338ed30412(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b0ed7a8ee82ad7a8(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e07749338ed30412(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1582,12 +1583,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e07749338ed30412(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_b0ed7a8ee82ad7a8(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_e07749338ed30412(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1602,12 +1603,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_e07749338ed30412(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_e07749338ed30412(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1618,15 +1619,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_e07749338ed30412(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_b0ed7a8ee82ad7a8(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_e07749338ed30412(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_b0ed7a8ee82ad7a8(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_e07749338ed30412(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1634,14 +1635,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_e07749338ed30412(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_e07749338ed30412(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_b0ed7a8ee82ad7a8(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_e07749338ed30412(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1662,7 +1663,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_b0ed7a8ee82ad7a8(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_e07749338ed30412(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1671,7 +1672,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_b0ed7a8ee82ad7a8(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_e07749338ed30412(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1681,7 +1682,7 @@ void _wrap_Swig_free_cdist_b0ed7a8ee82ad7a8(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_e07749338ed30412(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1694,7 +1695,7 @@ void *_wrap_Swig_malloc_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_OK_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1706,7 +1707,7 @@ intgo _wrap_DIST_OK_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_CANCELLED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1718,7 +1719,7 @@ intgo _wrap_DIST_CANCELLED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_UNKNOWN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1730,7 +1731,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1742,7 +1743,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1754,7 +1755,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_NOT_FOUND_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1766,7 +1767,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1778,7 +1779,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1790,7 +1791,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1802,7 +1803,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1814,7 +1815,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ABORTED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1826,7 +1827,7 @@ intgo _wrap_DIST_ABORTED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1838,7 +1839,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1850,7 +1851,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_INTERNAL_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1862,7 +1863,7 @@ intgo _wrap_DIST_INTERNAL_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1874,7 +1875,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_DATA_LOSS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1886,7 +1887,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_F16_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1898,7 +1899,7 @@ intgo _wrap_DIST_F16_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_BF16_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1910,7 +1911,7 @@ intgo _wrap_DIST_BF16_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_F32_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1922,7 +1923,7 @@ intgo _wrap_DIST_F32_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_F64_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1934,7 +1935,7 @@ intgo _wrap_DIST_F64_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_I8_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1946,7 +1947,7 @@ intgo _wrap_DIST_I8_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_U8_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1958,7 +1959,7 @@ intgo _wrap_DIST_U8_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_I16_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1970,7 +1971,7 @@ intgo _wrap_DIST_I16_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_U16_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1982,7 +1983,7 @@ intgo _wrap_DIST_U16_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_I32_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -1994,7 +1995,7 @@ intgo _wrap_DIST_I32_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_U32_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2006,7 +2007,7 @@ intgo _wrap_DIST_U32_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_I64_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2018,7 +2019,7 @@ intgo _wrap_DIST_I64_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_U64_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2030,7 +2031,7 @@ intgo _wrap_DIST_U64_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COMPLEX64_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2042,7 +2043,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_BOOL_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2054,7 +2055,7 @@ intgo _wrap_DIST_BOOL_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2066,7 +2067,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2078,7 +2079,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2090,7 +2091,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2102,7 +2103,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2114,7 +2115,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_REDUCE_USER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2126,7 +2127,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2138,7 +2139,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2150,7 +2151,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2162,7 +2163,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2174,7 +2175,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2186,7 +2187,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2198,7 +2199,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2210,7 +2211,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2222,7 +2223,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2234,7 +2235,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2246,7 +2247,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2258,7 +2259,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2270,7 +2271,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2282,7 +2283,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2294,7 +2295,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2306,7 +2307,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2318,7 +2319,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2330,7 +2331,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2342,7 +2343,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2354,7 +2355,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2366,7 +2367,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2378,7 +2379,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2390,7 +2391,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2402,7 +2403,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2414,7 +2415,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2426,7 +2427,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2438,7 +2439,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2450,7 +2451,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2462,7 +2463,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2474,7 +2475,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2486,7 +2487,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_THREADS_HOST_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2498,7 +2499,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2510,7 +2511,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2522,7 +2523,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2534,7 +2535,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2546,7 +2547,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2558,7 +2559,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_LIST_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2570,7 +2571,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_DICT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2582,7 +2583,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2594,7 +2595,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_NONE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2606,7 +2607,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2618,7 +2619,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2630,7 +2631,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2642,7 +2643,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2654,7 +2655,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2666,7 +2667,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2678,7 +2679,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2690,7 +2691,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2702,7 +2703,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2714,7 +2715,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2726,7 +2727,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2738,7 +2739,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2750,7 +2751,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2762,7 +2763,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2774,7 +2775,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2786,7 +2787,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ASSIGN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2798,7 +2799,7 @@ intgo _wrap_DIST_ASSIGN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2810,7 +2811,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2822,7 +2823,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2834,7 +2835,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2846,7 +2847,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2858,7 +2859,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2870,7 +2871,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2882,7 +2883,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SHARD_OFF_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2894,7 +2895,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2906,7 +2907,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SHARD_FILE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2918,7 +2919,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SHARD_DATA_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2930,7 +2931,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SHARD_HINT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2942,7 +2943,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2954,7 +2955,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2966,7 +2967,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2978,7 +2979,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -2990,7 +2991,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3002,7 +3003,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_NDIM_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3014,7 +3015,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3026,7 +3027,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3038,7 +3039,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_LOG_ERROR_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3050,7 +3051,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_LOG_WARNING_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3062,7 +3063,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_LOG_INFO_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3074,7 +3075,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3086,7 +3087,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3098,7 +3099,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3110,7 +3111,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3122,7 +3123,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3134,7 +3135,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3146,7 +3147,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3158,7 +3159,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3170,7 +3171,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3182,7 +3183,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3194,7 +3195,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3206,7 +3207,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3218,7 +3219,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3230,7 +3231,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_METRIC_SUM_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3242,7 +3243,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3254,7 +3255,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3266,7 +3267,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_APPLY_SGD_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3278,7 +3279,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3290,7 +3291,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3302,7 +3303,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3314,7 +3315,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3326,7 +3327,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3338,7 +3339,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3350,7 +3351,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3362,7 +3363,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3374,7 +3375,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_EDGE_NONE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3386,7 +3387,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_TASK_UNSET_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3398,7 +3399,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3410,7 +3411,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3422,7 +3423,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3434,7 +3435,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3446,7 +3447,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3458,7 +3459,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3470,7 +3471,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -3482,7 +3483,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-long long _wrap_memory_counter_cdist_b0ed7a8ee82ad7a8() {
+long long _wrap_memory_counter_cdist_e07749338ed30412() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3493,7 +3494,7 @@ long long _wrap_memory_counter_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_e07749338ed30412(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3506,7 +3507,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_b0ed7a8ee82ad7a8(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3516,7 +3517,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3526,7 +3527,7 @@ void _wrap_delete_Callbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3543,7 +3544,7 @@ intgo _wrap_Callbacks_replica_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3564,7 +3565,7 @@ long long _wrap_Callbacks_values_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3583,7 +3584,7 @@ long long _wrap_Callbacks_merge_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3602,7 +3603,7 @@ intgo _wrap_Callbacks_update_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3632,7 +3633,7 @@ long long _wrap_Callbacks_update_values_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3649,7 +3650,7 @@ long long _wrap_Callbacks_source_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3675,7 +3676,7 @@ long long _wrap_Callbacks_file_source_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3696,7 +3697,7 @@ long long _wrap_Callbacks_dataset_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3715,7 +3716,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3734,7 +3735,7 @@ long long _wrap_Callbacks_value_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3749,7 +3750,7 @@ long long _wrap_Callbacks_initial_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3765,7 +3766,7 @@ void _wrap_Callbacks_loop_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3785,7 +3786,7 @@ void _wrap_Callbacks_reduce_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3813,7 +3814,7 @@ void _wrap_Callbacks_apply_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3836,7 +3837,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3857,7 +3858,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3880,7 +3881,7 @@ intgo _wrap_Callbacks_gather_components_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3901,7 +3902,7 @@ void _wrap_Callbacks_log_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3913,7 +3914,7 @@ void _wrap_Callbacks_release_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3923,7 +3924,7 @@ void _wrap_set_callbacks_cdist_b0ed7a8ee82ad7a8(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_e07749338ed30412(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -3953,7 +3954,7 @@ void _wrap_ClusterJobs_add_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_e07749338ed30412(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -3966,7 +3967,7 @@ long long _wrap_ClusterJobs_size_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_e07749338ed30412(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -3979,7 +3980,7 @@ long long _wrap_ClusterJobs_get_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_b0ed7a8ee82ad7a8() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_e07749338ed30412() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -3990,7 +3991,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_e07749338ed30412(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4000,7 +4001,7 @@ void _wrap_delete_ClusterJobs_cdist_b0ed7a8ee82ad7a8(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4013,7 +4014,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4026,7 +4027,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4043,7 +4044,7 @@ void _wrap_ResolverAnswer_set_text_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4055,7 +4056,7 @@ void _wrap_ResolverAnswer_set_number_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4067,7 +4068,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_b0ed7a8ee82ad7a8(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_RESOLVER_SPEC_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -4079,7 +4080,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -4091,7 +4092,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -4103,7 +4104,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -4115,7 +4116,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -4127,7 +4128,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -4139,7 +4140,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -4151,7 +4152,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e07749338ed30412(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4164,7 +4165,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_e07749338ed30412(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4174,7 +4175,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_e07749338ed30412(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4184,7 +4185,7 @@ void _wrap_delete_ResolverCallbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_e07749338ed30412(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4219,7 +4220,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_e07749338ed30412(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4229,7 +4230,7 @@ void _wrap_set_resolver_callbacks_cdist_b0ed7a8ee82ad7a8(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4256,7 +4257,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_b0ed7a8ee82ad7a8(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4285,7 +4286,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4318,7 +4319,7 @@ _gostring_ _wrap_partitions_min_size_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4351,7 +4352,7 @@ _gostring_ _wrap_partitions_max_size_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_e07749338ed30412(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4381,7 +4382,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_b0ed7a8ee82ad7a8(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4408,7 +4409,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4435,7 +4436,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4445,7 +4446,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4458,7 +4459,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_b0ed7a8ee82ad7a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4473,7 +4474,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4503,7 +4504,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_b0ed7a8ee82ad7a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4537,7 +4538,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4576,7 +4577,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4591,7 +4592,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4604,7 +4605,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4634,7 +4635,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4666,7 +4667,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4701,7 +4702,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4727,7 +4728,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_b0ed7a8ee82ad7a8(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4757,7 +4758,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_b0ed7a8ee82ad7a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4789,7 +4790,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_b0ed7a8ee82ad7a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4821,7 +4822,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_b0ed7a8ee82ad7a8(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4853,7 +4854,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_b0ed7a8ee82ad7a8(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4885,7 +4886,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_b0ed7a8ee82ad7a8(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4897,7 +4898,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_b0ed7a8ee82ad7a8(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4910,7 +4911,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_b0ed7a8ee82ad7a8
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4922,7 +4923,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4935,7 +4936,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4947,7 +4948,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_b0ed7a8ee82a
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4960,7 +4961,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_b0ed7a8ee82
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4979,7 +4980,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_b0ed7a8ee82ad7a8(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4992,7 +4993,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_b0ed7a8ee82
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5011,7 +5012,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_b0ed7a8ee82ad
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5024,7 +5025,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_b0ed7a8
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5043,7 +5044,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5056,7 +5057,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_b0ed7a8ee82ad
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_e07749338ed30412() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5067,7 +5068,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_b0e
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5077,7 +5078,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_b0ed7a8ee82ad7a8(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5094,7 +5095,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5111,7 +5112,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_e07749338ed30412(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5136,7 +5137,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_b0ed7a8ee82ad7a8(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b0ed7a8ee82ad7a8(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5159,7 +5160,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_b0ed7a8ee82ad7a8(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5171,7 +5172,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5184,7 +5185,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5196,7 +5197,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5209,7 +5210,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5221,7 +5222,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5234,7 +5235,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5253,7 +5254,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5266,7 +5267,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_b0ed7a8ee82ad7a8(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5285,7 +5286,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_b0ed7a8ee82ad7a8(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5298,7 +5299,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5310,7 +5311,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5323,7 +5324,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5335,7 +5336,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5348,7 +5349,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5360,7 +5361,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_b0ed7a8ee82ad7a8(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5373,7 +5374,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_b0ed7a8ee82ad7a8(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5385,7 +5386,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_b0ed7a8ee82ad7a8(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5398,7 +5399,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_b0ed7a8ee82ad7a8(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b0ed7a8ee82ad7a8() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_e07749338ed30412() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5409,7 +5410,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5419,7 +5420,7 @@ void _wrap_delete_dist_slurm_options_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5431,7 +5432,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_b0ed7a8ee82ad7a8(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b0ed7a8ee82ad7a8(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5456,7 +5457,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_e07749338ed30412(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5488,7 +5489,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_b0ed7a8ee82ad7a8(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5500,7 +5501,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_b0ed7a8ee82ad7a8(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5513,7 +5514,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_b0ed7a8ee82ad7a8(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5525,7 +5526,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_b0ed7a8ee82ad7a8(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5538,7 +5539,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5550,7 +5551,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5563,7 +5564,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5575,7 +5576,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_b0ed7a8ee82ad7a8(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5588,7 +5589,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5600,7 +5601,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_b0ed7a8ee82ad7a8(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5613,7 +5614,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_b0ed7a8ee82ad7a8(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5632,7 +5633,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_b0ed7a8ee82ad7a8(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5645,7 +5646,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5664,7 +5665,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_b0ed7a8ee82ad7a8(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5677,7 +5678,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5696,7 +5697,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_b0ed7a8ee82ad7a8(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5709,7 +5710,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_b0ed7a8ee82ad7a8(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5728,7 +5729,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_b0ed7a8ee82ad7a8(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5741,7 +5742,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_e07749338ed30412() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -5752,7 +5753,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -5762,7 +5763,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_b0ed7a8ee82ad7a8(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b0ed7a8ee82ad7a8(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5787,7 +5788,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_b0ed7a8ee82ad7a8(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5814,7 +5815,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_b0ed7a8ee82ad7a8(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -5824,7 +5825,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -5847,7 +5848,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_b0ed7a8ee82ad7a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5875,7 +5876,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_b0ed7a8ee82ad7a8(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_e07749338ed30412(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -5898,7 +5899,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_b0ed7a8ee82ad7a8(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5926,7 +5927,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_b0ed7a8ee82ad7a8(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5954,7 +5955,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_b0ed7a8ee82ad7a8(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5996,7 +5997,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_b0ed7a8ee82ad7a8(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6028,7 +6029,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_b0ed7a8ee82ad7a8(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6054,7 +6055,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_b0ed7a8ee82ad7a8(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6066,7 +6067,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6078,7 +6079,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6090,7 +6091,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6119,7 +6120,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6148,7 +6149,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_b0ed7a8ee82ad7a8(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_dist_version_cdist_e07749338ed30412() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6159,7 +6160,7 @@ intgo _wrap_dist_version_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_e07749338ed30412(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6177,7 +6178,7 @@ intgo _wrap_dist_has_feature_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_e07749338ed30412(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6190,7 +6191,7 @@ _gostring_ _wrap_dist_status_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6218,7 +6219,7 @@ _gostring_ _wrap_dist_fail_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6230,7 +6231,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6242,7 +6243,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6254,7 +6255,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6266,7 +6267,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6278,7 +6279,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6290,7 +6291,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6302,7 +6303,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6314,7 +6315,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6326,7 +6327,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6338,7 +6339,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
   
@@ -6350,7 +6351,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_e07749338ed30412(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6365,7 +6366,7 @@ _gostring_ _wrap_dist_enum_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6395,7 +6396,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6407,7 +6408,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6420,7 +6421,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6432,7 +6433,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6445,7 +6446,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6457,7 +6458,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_b0ed7a8ee82ad7a8(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6470,7 +6471,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_b0ed7a8ee82ad7a8(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6482,7 +6483,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_b0ed7a8ee82ad7a8(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6495,7 +6496,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_b0ed7a8ee82ad7a8(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6507,7 +6508,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6520,7 +6521,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6539,7 +6540,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6552,7 +6553,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_b0ed7a8ee82ad7
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6564,7 +6565,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_b0ed7a8ee82ad7a8(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6577,7 +6578,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6589,7 +6590,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_b0ed7a8ee82ad7a8(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6602,7 +6603,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6614,7 +6615,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6627,7 +6628,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_b0ed7a8ee82ad7
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6639,7 +6640,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_b0ed7a8ee82ad7a
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6652,7 +6653,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_b0ed7a8ee82ad7
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6664,7 +6665,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6677,7 +6678,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6689,7 +6690,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6702,7 +6703,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -6714,7 +6715,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -6727,7 +6728,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -6739,7 +6740,7 @@ void _wrap_dist_strategy_options_network_set_cdist_b0ed7a8ee82ad7a8(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -6752,7 +6753,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_b0ed7a8ee82ad7a8(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6764,7 +6765,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_b0ed7a8ee82ad7a8(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6777,7 +6778,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_b0ed7a8ee82ad7a8(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6789,7 +6790,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6802,7 +6803,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_b0ed7a8ee82ad7a8(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6812,7 +6813,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b0ed7a8ee82ad7a8() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_e07749338ed30412() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -6823,7 +6824,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_b0ed7a8ee82ad7a8() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6833,7 +6834,7 @@ void _wrap_delete_dist_strategy_options_cdist_b0ed7a8ee82ad7a8(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6845,7 +6846,7 @@ void _wrap_dist_strategy_options_set_log_cdist_b0ed7a8ee82ad7a8(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -6866,7 +6867,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_b0ed7a8ee82ad7a8(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6889,7 +6890,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_b0ed7a8ee82ad7a8(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6903,7 +6904,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_b0ed7a8ee82ad7a8(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6923,7 +6924,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_b0ed7a8ee82ad7a8(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_b0ed7a8ee82ad7a8(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -6946,7 +6947,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_b0ed7a8ee82ad7a8(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6967,7 +6968,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6988,7 +6989,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7001,7 +7002,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7024,7 +7025,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7037,7 +7038,7 @@ intgo _wrap_dist_strategy_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7069,7 +7070,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7101,7 +7102,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_e07749338ed30412(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7132,7 +7133,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_b0ed7a8ee82ad7a8(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7144,7 +7145,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_b0ed7a8ee82ad7a8(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7157,7 +7158,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_b0ed7a8ee82ad7a8(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7169,7 +7170,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7182,7 +7183,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7194,7 +7195,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_b0ed7a8ee82a
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7207,7 +7208,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_b0ed7a8ee82
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7219,7 +7220,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7232,7 +7233,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7244,7 +7245,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_b0ed7a8ee82ad
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7257,7 +7258,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_b0ed7a8ee82a
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7269,7 +7270,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_b0ed7a8ee82a
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7282,7 +7283,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_b0ed7a8ee82
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7294,7 +7295,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7307,7 +7308,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_b0ed7a8ee82ad7a8(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7319,7 +7320,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7332,7 +7333,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7344,7 +7345,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7357,7 +7358,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7369,7 +7370,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_b0ed7a8ee82ad7a8
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7382,7 +7383,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7394,7 +7395,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_b0ed7a8ee82ad7
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7407,7 +7408,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_b0ed7a8ee82ad
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7419,7 +7420,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_b0ed7a8ee82ad7a8
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7432,7 +7433,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7444,7 +7445,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_b0ed7a8ee82ad7a8(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7457,7 +7458,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_b0ed7a8ee82ad7a8(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7469,7 +7470,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_b0ed7a8ee82ad7a
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7482,7 +7483,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_b0ed7a8ee82ad7
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7494,7 +7495,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7507,7 +7508,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_e07749338ed30412() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -7518,7 +7519,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_b0ed7a8ee82ad
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -7528,7 +7529,7 @@ void _wrap_delete_dist_strategy_properties_cdist_b0ed7a8ee82ad7a8(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_e07749338ed30412(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -7551,7 +7552,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -7574,7 +7575,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_e07749338ed30412(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -7586,7 +7587,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_e07749338ed30412(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7599,7 +7600,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_e07749338ed30412(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -7609,7 +7610,7 @@ void _wrap_dist_network_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_b0ed7a8ee82ad7a8() {
+dist_network_options *_wrap_new_dist_network_options_cdist_e07749338ed30412() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -7620,7 +7621,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_b0ed7a8ee82ad7a8(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_e07749338ed30412(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -7630,7 +7631,7 @@ void _wrap_delete_dist_network_options_cdist_b0ed7a8ee82ad7a8(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_e07749338ed30412(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -7655,7 +7656,7 @@ _gostring_ _wrap_dist_network_create_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -7665,7 +7666,7 @@ void _wrap_dist_network_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_e07749338ed30412(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -7677,7 +7678,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7690,7 +7691,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e07749338ed30412(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -7702,7 +7703,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_b0ed7a8ee82ad7a8
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7715,7 +7716,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e07749338ed30412(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -7727,7 +7728,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_b0ed7a8ee82ad7a8
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7740,7 +7741,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_e07749338ed30412(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -7752,7 +7753,7 @@ void _wrap_dist_run_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -7765,7 +7766,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_b0ed7a8ee82ad7a8() {
+dist_run_options *_wrap_new_dist_run_options_cdist_e07749338ed30412() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -7776,7 +7777,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -7786,7 +7787,7 @@ void _wrap_delete_dist_run_options_cdist_b0ed7a8ee82ad7a8(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7814,7 +7815,7 @@ _gostring_ _wrap_dist_run_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7848,7 +7849,7 @@ _gostring_ _wrap_dist_run_values_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7861,7 +7862,7 @@ intgo _wrap_dist_replica_id_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7874,7 +7875,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -7887,7 +7888,7 @@ long long _wrap_dist_replica_strategy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7919,7 +7920,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7951,7 +7952,7 @@ _gostring_ _wrap_dist_merge_call_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -7976,7 +7977,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -7999,7 +8000,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8020,7 +8021,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8041,7 +8042,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_b0ed7a8ee82ad7a8(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_e07749338ed30412(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8064,7 +8065,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_b0ed7a8ee82ad7a8(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8092,7 +8093,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8105,7 +8106,7 @@ intgo _wrap_dist_cancel_signalled_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8115,7 +8116,7 @@ void _wrap_dist_cancel_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8127,7 +8128,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_b0ed7a8ee82ad7a8(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8140,7 +8141,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_b0ed7a8ee82ad7a8(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8159,7 +8160,7 @@ void _wrap_dist_collective_options_tag_set_cdist_b0ed7a8ee82ad7a8(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8172,7 +8173,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_b0ed7a8ee82ad7a8(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8184,7 +8185,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8197,7 +8198,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8209,7 +8210,7 @@ void _wrap_dist_collective_options_group_set_cdist_b0ed7a8ee82ad7a8(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8222,7 +8223,7 @@ long long _wrap_dist_collective_options_group_get_cdist_b0ed7a8ee82ad7a8(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8234,7 +8235,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8247,7 +8248,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_b0ed7a8ee82ad7a8
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8259,7 +8260,7 @@ void _wrap_dist_collective_options_axis_set_cdist_b0ed7a8ee82ad7a8(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8272,7 +8273,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_b0ed7a8ee82ad7a8(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8284,7 +8285,7 @@ void _wrap_dist_collective_options_planned_set_cdist_b0ed7a8ee82ad7a8(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8297,7 +8298,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_b0ed7a8ee82ad7a8(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8309,7 +8310,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8322,7 +8323,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8334,7 +8335,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8347,7 +8348,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8359,7 +8360,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8372,7 +8373,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8384,7 +8385,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_b0ed7a8ee82ad7
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8397,7 +8398,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_b0ed7a8ee
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_b0ed7a8ee82ad7a8() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_e07749338ed30412() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -8408,7 +8409,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8418,7 +8419,7 @@ void _wrap_delete_dist_collective_options_cdist_b0ed7a8ee82ad7a8(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -8432,7 +8433,7 @@ void _wrap_dist_collective_options_set_weights_cdist_b0ed7a8ee82ad7a8(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8444,7 +8445,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_b0ed7a8ee82ad7a8(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8458,7 +8459,7 @@ void _wrap_dist_collective_options_set_splits_cdist_b0ed7a8ee82ad7a8(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8468,7 +8469,7 @@ void _wrap_dist_collective_options_begin_work_cdist_b0ed7a8ee82ad7a8(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_b0ed7a8ee82ad7a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -8481,7 +8482,7 @@ long long _wrap_dist_collective_options_work_cdist_b0ed7a8ee82ad7a8(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8518,7 +8519,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8557,7 +8558,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8594,7 +8595,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8629,7 +8630,7 @@ _gostring_ _wrap_dist_all_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8666,7 +8667,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8703,7 +8704,7 @@ _gostring_ _wrap_dist_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8740,7 +8741,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8775,7 +8776,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8814,7 +8815,7 @@ _gostring_ _wrap_dist_scan_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8853,7 +8854,7 @@ _gostring_ _wrap_dist_permute_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_e07749338ed30412(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -8876,7 +8877,7 @@ _gostring_ _wrap_dist_barrier_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8905,7 +8906,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -8932,7 +8933,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8959,7 +8960,7 @@ _gostring_ _wrap_dist_group_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8980,7 +8981,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8993,7 +8994,7 @@ intgo _wrap_dist_group_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9008,7 +9009,7 @@ intgo _wrap_dist_group_rank_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9020,7 +9021,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_b0ed7a8ee82ad7a8(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9033,7 +9034,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_b0ed7a8ee82ad7a8
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9045,7 +9046,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_b0ed7a8ee82ad7a8(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9058,7 +9059,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_b0ed7a8ee82a
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9070,7 +9071,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9083,7 +9084,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9095,7 +9096,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9108,7 +9109,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_b0ed7a8ee82ad7a8() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_e07749338ed30412() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9119,7 +9120,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_b0ed7a8ee
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9129,7 +9130,7 @@ void _wrap_delete_dist_communication_options_cdist_b0ed7a8ee82ad7a8(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9154,7 +9155,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_b0ed7a8ee82ad7a8(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9166,7 +9167,7 @@ void _wrap_dist_apply_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9179,7 +9180,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9191,7 +9192,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_b0ed7a8ee82ad7a8(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9204,7 +9205,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_b0ed7a8ee82ad7a8(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9216,7 +9217,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_b0ed7a8ee82ad7a8(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9229,7 +9230,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_b0ed7a8ee82ad7a8(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9241,7 +9242,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_b0ed7a8ee82ad7a8(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9254,7 +9255,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_b0ed7a8ee82ad7a8(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_b0ed7a8ee82ad7a8() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_e07749338ed30412() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9265,7 +9266,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9275,7 +9276,7 @@ void _wrap_delete_dist_apply_options_cdist_b0ed7a8ee82ad7a8(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9291,7 +9292,7 @@ void _wrap_dist_apply_options_set_states_cdist_b0ed7a8ee82ad7a8(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9303,7 +9304,7 @@ void _wrap_dist_apply_options_set_function_cdist_b0ed7a8ee82ad7a8(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9313,7 +9314,7 @@ void _wrap_dist_apply_options_want_norm_cdist_b0ed7a8ee82ad7a8(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_b0ed7a8ee82ad7a8(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9326,7 +9327,7 @@ double _wrap_dist_apply_options_norm_cdist_b0ed7a8ee82ad7a8(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9365,7 +9366,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -9391,7 +9392,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_e07749338ed30412(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9414,7 +9415,7 @@ _gostring_ _wrap_dist_work_test_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9437,7 +9438,7 @@ _gostring_ _wrap_dist_work_wait_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -9464,7 +9465,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9485,7 +9486,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -9495,7 +9496,7 @@ void _wrap_dist_work_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9516,7 +9517,7 @@ _gostring_ _wrap_dist_work_start_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -9539,7 +9540,7 @@ _gostring_ _wrap_dist_work_ready_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9567,7 +9568,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -9600,7 +9601,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9627,7 +9628,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_b0ed7a8ee82ad7a8(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9654,7 +9655,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_b0ed7a8ee82ad7a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9681,7 +9682,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9708,7 +9709,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_b0ed7a8ee82ad7a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9744,7 +9745,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9767,7 +9768,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9790,7 +9791,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_b0ed7a8ee82ad7a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9818,7 +9819,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_b0ed7a8ee82ad7a8(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -9831,7 +9832,7 @@ long long _wrap_dist_value_retain_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -9841,7 +9842,7 @@ void _wrap_dist_value_release_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9854,7 +9855,7 @@ intgo _wrap_dist_value_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9867,7 +9868,7 @@ long long _wrap_dist_value_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -9882,7 +9883,7 @@ long long _wrap_dist_value_item_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -9897,7 +9898,7 @@ _gostring_ _wrap_dist_value_key_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9917,7 +9918,7 @@ long long _wrap_dist_value_get_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -9953,7 +9954,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9966,7 +9967,7 @@ long long _wrap_dist_value_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9996,7 +9997,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10024,7 +10025,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10053,7 +10054,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_b0ed7a8ee82ad7a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10066,7 +10067,7 @@ _gostring_ _wrap_dist_value_text_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10079,7 +10080,7 @@ long long _wrap_dist_value_object_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_e07749338ed30412(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10104,7 +10105,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_e07749338ed30412(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -10127,7 +10128,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10139,7 +10140,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_b0ed7a8ee82ad7a8(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10152,7 +10153,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_b0ed7a8ee82ad7a8(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10171,7 +10172,7 @@ void _wrap_dist_variable_options_name_set_cdist_b0ed7a8ee82ad7a8(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10184,7 +10185,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_b0ed7a8ee82ad7a8(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10196,7 +10197,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10209,7 +10210,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10221,7 +10222,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_b0ed7a8ee82ad7a8(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10234,7 +10235,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_b0ed7a8ee82ad7a8(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10246,7 +10247,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_b0ed7a8ee82ad7a8(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10259,7 +10260,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_b0ed7a8ee82ad7a8(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_b0ed7a8ee82ad7a8() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_e07749338ed30412() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10270,7 +10271,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_b0ed7a8ee82ad7a8() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10280,7 +10281,7 @@ void _wrap_delete_dist_variable_options_cdist_b0ed7a8ee82ad7a8(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10292,7 +10293,7 @@ void _wrap_dist_variable_options_set_initial_cdist_b0ed7a8ee82ad7a8(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10322,7 +10323,7 @@ _gostring_ _wrap_dist_variable_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10332,7 +10333,7 @@ void _wrap_dist_variable_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10345,7 +10346,7 @@ _gostring_ _wrap_dist_variable_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10358,7 +10359,7 @@ intgo _wrap_dist_variable_num_copies_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10396,7 +10397,7 @@ _gostring_ _wrap_dist_variable_component_cdist_b0ed7a8ee82ad7a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10421,7 +10422,7 @@ _gostring_ _wrap_dist_variable_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10448,7 +10449,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10473,7 +10474,7 @@ _gostring_ _wrap_dist_replica_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10505,7 +10506,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10542,7 +10543,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10555,7 +10556,7 @@ _gostring_ _wrap_dist_variable_class_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10568,7 +10569,7 @@ intgo _wrap_dist_variable_synchronization_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10581,7 +10582,7 @@ intgo _wrap_dist_variable_aggregation_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10594,7 +10595,7 @@ intgo _wrap_dist_variable_trainable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -10609,7 +10610,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_b0ed7a8ee82ad7a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10643,7 +10644,7 @@ _gostring_ _wrap_dist_variable_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10668,7 +10669,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10695,7 +10696,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10724,7 +10725,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_b0ed7a8ee82ad7a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10753,7 +10754,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10784,7 +10785,7 @@ _gostring_ _wrap_dist_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10815,7 +10816,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10848,7 +10849,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -10875,7 +10876,7 @@ _gostring_ _wrap_dist_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -10905,7 +10906,7 @@ _gostring_ _wrap_dist_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_e07749338ed30412(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -10917,7 +10918,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_b0ed7a8ee82ad7a8(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_e07749338ed30412(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10930,7 +10931,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_b0ed7a8ee82ad7a8(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_b0ed7a8ee82ad7a8() {
+dist_update_options *_wrap_new_dist_update_options_cdist_e07749338ed30412() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -10941,7 +10942,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_b0ed7a8ee82ad7a8(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_e07749338ed30412(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -10951,7 +10952,7 @@ void _wrap_delete_dist_update_options_cdist_b0ed7a8ee82ad7a8(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -10987,7 +10988,7 @@ _gostring_ _wrap_dist_replica_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11012,7 +11013,7 @@ _gostring_ _wrap_dist_local_results_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11039,7 +11040,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_e07749338ed30412(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11067,7 +11068,7 @@ _gostring_ _wrap_dist_destination_device_cdist_b0ed7a8ee82ad7a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11103,7 +11104,7 @@ _gostring_ _wrap_dist_update_values_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11137,7 +11138,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11150,7 +11151,7 @@ long long _wrap_dist_value_container_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11179,7 +11180,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11210,7 +11211,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11237,7 +11238,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_b0ed7a8ee82ad7a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11264,7 +11265,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_e07749338ed30412(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11287,7 +11288,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_b0ed7a8ee82ad7a8(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11299,7 +11300,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_b0ed7a8ee82ad7a8(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11312,7 +11313,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_b0ed7a8ee82ad7a8(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11324,7 +11325,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_b0ed7a8ee82ad7a8(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11337,7 +11338,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11356,7 +11357,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_b0ed7a8ee82ad7a8
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11369,7 +11370,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_b0ed7a8ee8
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -11381,7 +11382,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_b0ed7a8e
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11394,7 +11395,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_b0e
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11404,7 +11405,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_b0ed7a8ee82ad7a8(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_e07749338ed30412() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -11415,7 +11416,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_b0ed7a8ee82
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11425,7 +11426,7 @@ void _wrap_delete_dist_cross_device_options_cdist_b0ed7a8ee82ad7a8(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -11437,7 +11438,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11453,7 +11454,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_b0ed7a8ee82ad7a8(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_b0ed7a8ee82ad7a8(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -11476,7 +11477,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_b0ed7a8ee82ad7a8(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -11486,7 +11487,7 @@ void _wrap_dist_cross_device_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11499,7 +11500,7 @@ intgo _wrap_dist_cross_device_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11512,7 +11513,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11525,7 +11526,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11537,7 +11538,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_b0ed7a8ee82ad7a8(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11550,7 +11551,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -11562,7 +11563,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11575,7 +11576,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11587,7 +11588,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11600,7 +11601,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_b0ed7a8ee82ad7a8(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11612,7 +11613,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_b0ed7a8ee82ad7a8(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11625,7 +11626,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_b0ed7a8ee82ad7a8(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -11637,7 +11638,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -11650,7 +11651,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_b0ed7a8ee82ad7a8(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11662,7 +11663,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_b0ed7a8ee82ad7a8(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11675,7 +11676,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_b0ed7a8ee82ad7a8(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11687,7 +11688,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_b0ed7a8ee82ad7a8(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11700,7 +11701,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_b0ed7a8ee82ad7a8(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11712,7 +11713,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_b0ed7a8ee82ad7a8(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11725,7 +11726,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_b0ed7a8ee82ad7a8(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11737,7 +11738,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_b0ed7a8ee82ad7a8(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11750,7 +11751,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11762,7 +11763,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_b0ed7a8ee82ad7a8(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11775,7 +11776,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_b0ed7a8ee82ad7a8(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11787,7 +11788,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_b0ed7a8ee82ad7a8(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11800,7 +11801,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_b0ed7a8ee82ad7a8(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11812,7 +11813,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_b0ed7a8ee82ad7a8(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11825,7 +11826,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_b0ed7a8ee82ad7a8(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11837,7 +11838,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11850,7 +11851,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11862,7 +11863,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11875,7 +11876,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11887,7 +11888,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_b0ed7a8ee82ad7
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11900,7 +11901,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_b0ed7a8ee82ad
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11912,7 +11913,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_b0ed7a8ee82ad7a8(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11925,7 +11926,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b0ed7a8ee82ad7a8() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_e07749338ed30412() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -11936,7 +11937,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -11946,7 +11947,7 @@ void _wrap_delete_dist_dataset_options_cdist_b0ed7a8ee82ad7a8(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11960,7 +11961,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_b0ed7a8ee82ad7a8(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -11992,7 +11993,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_b0ed7a8ee82ad7a8(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12023,7 +12024,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_b0ed7a8ee82ad7a8(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_e07749338ed30412(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12035,7 +12036,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_e07749338ed30412(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12048,7 +12049,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_e07749338ed30412(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12060,7 +12061,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_e07749338ed30412(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12073,7 +12074,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e07749338ed30412(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12085,7 +12086,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_b0ed7a8ee82ad7a8(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_e07749338ed30412(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12098,7 +12099,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_b0ed7a8ee82ad7a8(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_b0ed7a8ee82ad7a8() {
+dist_input_context *_wrap_new_dist_input_context_cdist_e07749338ed30412() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -12109,7 +12110,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_e07749338ed30412(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -12119,7 +12120,7 @@ void _wrap_delete_dist_input_context_cdist_b0ed7a8ee82ad7a8(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a8(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_e07749338ed30412(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12144,7 +12145,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_b0ed7a8ee82ad7a
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12174,7 +12175,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_b0ed7a8ee82ad7a8(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12184,7 +12185,7 @@ void _wrap_dist_dataset_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12207,7 +12208,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_e07749338ed30412(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12219,7 +12220,7 @@ void _wrap_dist_position_pass_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_e07749338ed30412(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12232,7 +12233,7 @@ long long _wrap_dist_position_pass_get_cdist_b0ed7a8ee82ad7a8(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_e07749338ed30412(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12244,7 +12245,7 @@ void _wrap_dist_position_elements_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_e07749338ed30412(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12257,7 +12258,7 @@ long long _wrap_dist_position_elements_get_cdist_b0ed7a8ee82ad7a8(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_e07749338ed30412(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12269,7 +12270,7 @@ void _wrap_dist_position_examples_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_e07749338ed30412(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12282,7 +12283,7 @@ long long _wrap_dist_position_examples_get_cdist_b0ed7a8ee82ad7a8(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_e07749338ed30412(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12294,7 +12295,7 @@ void _wrap_dist_position_batches_set_cdist_b0ed7a8ee82ad7a8(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_e07749338ed30412(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12307,7 +12308,7 @@ long long _wrap_dist_position_batches_get_cdist_b0ed7a8ee82ad7a8(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_b0ed7a8ee82ad7a8() {
+dist_position *_wrap_new_dist_position_cdist_e07749338ed30412() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12318,7 +12319,7 @@ dist_position *_wrap_new_dist_position_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_position_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_e07749338ed30412(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12328,7 +12329,7 @@ void _wrap_delete_dist_position_cdist_b0ed7a8ee82ad7a8(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_e07749338ed30412(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12351,7 +12352,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_e07749338ed30412(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -12376,7 +12377,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_b0ed7a8ee82ad7a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12399,7 +12400,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -12409,7 +12410,7 @@ void _wrap_dist_iterator_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -12451,7 +12452,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12482,7 +12483,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_b0ed7a8ee82ad7a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12505,7 +12506,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_b0ed7a8ee82ad7a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -12535,7 +12536,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -12558,7 +12559,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_b0ed7a8ee82ad7a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12581,7 +12582,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_b0ed7a8ee82ad7a8(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_e07749338ed30412(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12593,7 +12594,7 @@ void _wrap_dist_drift_num_copies_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12606,7 +12607,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_e07749338ed30412(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12618,7 +12619,7 @@ void _wrap_dist_drift_replica_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12631,7 +12632,7 @@ intgo _wrap_dist_drift_replica_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_e07749338ed30412(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12643,7 +12644,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12656,7 +12657,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_e07749338ed30412(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -12668,7 +12669,7 @@ void _wrap_dist_drift_element_set_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12681,7 +12682,7 @@ long long _wrap_dist_drift_element_get_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_b0ed7a8ee82ad7a8() {
+dist_drift *_wrap_new_dist_drift_cdist_e07749338ed30412() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -12692,7 +12693,7 @@ dist_drift *_wrap_new_dist_drift_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -12702,7 +12703,7 @@ void _wrap_delete_dist_drift_cdist_b0ed7a8ee82ad7a8(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -12727,7 +12728,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_b0ed7a8ee82ad7a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -12759,7 +12760,7 @@ _gostring_ _wrap_dist_metric_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12797,7 +12798,7 @@ _gostring_ _wrap_dist_metric_update_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -12822,7 +12823,7 @@ _gostring_ _wrap_dist_metric_result_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -12845,7 +12846,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12858,7 +12859,7 @@ intgo _wrap_dist_metric_kind_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12871,7 +12872,7 @@ _gostring_ _wrap_dist_metric_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12884,7 +12885,7 @@ long long _wrap_dist_metric_variable_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -12894,7 +12895,7 @@ void _wrap_dist_metric_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12932,7 +12933,7 @@ _gostring_ _wrap_dist_average_loss_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12963,7 +12964,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12984,7 +12985,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13005,7 +13006,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13026,7 +13027,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_b0ed7a8ee82ad7a8() {
+long long _wrap_dist_get_strategy_cdist_e07749338ed30412() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -13037,7 +13038,7 @@ long long _wrap_dist_get_strategy_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_dist_has_strategy_cdist_e07749338ed30412() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13048,7 +13049,7 @@ intgo _wrap_dist_has_strategy_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_b0ed7a8ee82ad7a8() {
+intgo _wrap_dist_in_cross_replica_context_cdist_e07749338ed30412() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13059,7 +13060,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_b0ed7a8ee82ad7a8() {
+long long _wrap_dist_get_replica_cdist_e07749338ed30412() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -13070,7 +13071,7 @@ long long _wrap_dist_get_replica_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13093,7 +13094,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13114,7 +13115,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -13126,7 +13127,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_b0ed7a8ee82ad7a8(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -13139,7 +13140,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_b0ed7a8ee82ad7a8
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_e07749338ed30412() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -13150,7 +13151,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13160,7 +13161,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_b0ed7a8ee82ad7a8(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13181,7 +13182,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_b0ed7a8ee82ad7a8(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13202,7 +13203,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_b0ed7a8ee82ad7a8(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13223,7 +13224,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_b0ed7a8ee82ad7a8(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13257,7 +13258,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13291,7 +13292,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13321,7 +13322,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13334,7 +13335,7 @@ long long _wrap_dist_checkpoint_size_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13349,7 +13350,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13392,7 +13393,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13422,7 +13423,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13435,7 +13436,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_b0ed7a8ee82ad7a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13450,7 +13451,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_b0ed7a8ee82ad7a8(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13470,7 +13471,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -13480,7 +13481,7 @@ void _wrap_dist_checkpoint_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_b0ed7a8ee82ad7a8() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_e07749338ed30412() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -13491,7 +13492,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_b0ed7a8ee82ad7a8() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_b0ed7a8ee82ad7a8(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_e07749338ed30412(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -13501,7 +13502,7 @@ void _wrap_delete_dist_topology_options_cdist_b0ed7a8ee82ad7a8(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13534,7 +13535,7 @@ _gostring_ _wrap_dist_topology_create_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -13544,7 +13545,7 @@ void _wrap_dist_topology_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13577,7 +13578,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_b0ed7a8ee82ad7a8(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -13587,7 +13588,7 @@ void _wrap_dist_device_assignment_destroy_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_b0ed7a8ee82ad7a8(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_e07749338ed30412(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -13610,7 +13611,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_b0ed7a8ee82ad7a8(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13623,7 +13624,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13636,7 +13637,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13649,7 +13650,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_b0ed7a8ee82ad7a8(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13662,7 +13663,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_b0ed7a8ee82ad7a8(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13687,7 +13688,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13712,7 +13713,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_b0ed7a8ee82ad7a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13737,7 +13738,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13772,7 +13773,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_b0ed7a8ee82ad7a8(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13807,7 +13808,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_b0ed7a8ee82ad7a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -13838,7 +13839,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_b0ed7a8ee82ad7a8(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -13861,7 +13862,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_b0ed7a8ee82ad7a8(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -13874,7 +13875,7 @@ long long _wrap_dist_device_assignment_topology_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13887,7 +13888,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13900,7 +13901,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_b0ed7a8ee82ad7a8(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13927,7 +13928,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_b0ed7a8ee82ad7a8(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13964,7 +13965,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_b0ed7a8ee82ad7a8(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14001,7 +14002,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_b0ed7a8ee82ad7a8(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14013,7 +14014,7 @@ void _wrap_dist_partition_kind_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14026,7 +14027,7 @@ intgo _wrap_dist_partition_kind_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14038,7 +14039,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_b0ed7a8ee82ad7a8(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14051,7 +14052,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_b0ed7a8ee82ad7a8(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14063,7 +14064,7 @@ void _wrap_dist_partition_logical_device_set_cdist_b0ed7a8ee82ad7a8(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14076,7 +14077,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_b0ed7a8ee82ad7a8(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14088,7 +14089,7 @@ void _wrap_dist_partition_uneven_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14101,7 +14102,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14113,7 +14114,7 @@ void _wrap_dist_partition_spmd_set_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14126,7 +14127,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_b0ed7a8ee82ad7a8() {
+dist_partition *_wrap_new_dist_partition_cdist_e07749338ed30412() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -14137,7 +14138,7 @@ dist_partition *_wrap_new_dist_partition_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -14147,7 +14148,7 @@ void _wrap_delete_dist_partition_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_e07749338ed30412(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14161,7 +14162,7 @@ void _wrap_dist_partition_set_shape_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_e07749338ed30412(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14175,7 +14176,7 @@ void _wrap_dist_partition_set_dimensions_cdist_b0ed7a8ee82ad7a8(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14196,7 +14197,7 @@ _gostring_ _wrap_dist_partition_check_cdist_b0ed7a8ee82ad7a8(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_e07749338ed30412(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -14208,7 +14209,7 @@ void _wrap_dist_split_options_uneven_set_cdist_b0ed7a8ee82ad7a8(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_e07749338ed30412(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14221,7 +14222,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_b0ed7a8ee82ad7a8(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_b0ed7a8ee82ad7a8() {
+dist_split_options *_wrap_new_dist_split_options_cdist_e07749338ed30412() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -14232,7 +14233,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_b0ed7a8ee82ad7a8(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_e07749338ed30412(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -14242,7 +14243,7 @@ void _wrap_delete_dist_split_options_cdist_b0ed7a8ee82ad7a8(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -14269,7 +14270,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_b0ed7a8ee82ad7a8(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14294,7 +14295,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_b0ed7a8ee82ad7a8(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14307,7 +14308,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -14320,7 +14321,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_b0ed7a8ee82ad7a8(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_e07749338ed30412(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -14343,7 +14344,7 @@ _gostring_ _wrap_dist_value_partition_cdist_b0ed7a8ee82ad7a8(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_e07749338ed30412(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -14355,7 +14356,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_b0ed7a8ee82ad7a8(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_e07749338ed30412(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14368,7 +14369,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_b0ed7a8ee82ad7a8(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_e07749338ed30412(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -14380,7 +14381,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_b0ed7a8ee82ad7a8(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_e07749338ed30412(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -14393,7 +14394,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_b0ed7a8ee82ad7a8(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_b0ed7a8ee82ad7a8() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_e07749338ed30412() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -14404,7 +14405,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_e07749338ed30412(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -14414,7 +14415,7 @@ void _wrap_delete_dist_devices_options_cdist_b0ed7a8ee82ad7a8(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_b0ed7a8ee82ad7a8(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_e07749338ed30412(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -14426,7 +14427,7 @@ void _wrap_dist_devices_options_add_result_cdist_b0ed7a8ee82ad7a8(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14460,7 +14461,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_e07749338ed30412(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14473,7 +14474,7 @@ intgo _wrap_dist_device_replica_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14505,7 +14506,7 @@ _gostring_ _wrap_dist_device_axis_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -14535,7 +14536,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_b0ed7a8ee82ad7a8(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_e07749338ed30412(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -14547,7 +14548,7 @@ void _wrap_dist_halo_ndim_set_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_e07749338ed30412(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14560,7 +14561,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_b0ed7a8ee82ad7a8() {
+dist_halo *_wrap_new_dist_halo_cdist_e07749338ed30412() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -14571,7 +14572,7 @@ dist_halo *_wrap_new_dist_halo_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_e07749338ed30412(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -14581,7 +14582,7 @@ void _wrap_delete_dist_halo_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_e07749338ed30412(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14595,7 +14596,7 @@ void _wrap_dist_halo_set_parts_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_e07749338ed30412(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14609,7 +14610,7 @@ void _wrap_dist_halo_set_low_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_e07749338ed30412(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14623,7 +14624,7 @@ void _wrap_dist_halo_set_high_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_e07749338ed30412(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -14637,7 +14638,7 @@ void _wrap_dist_halo_set_edges_cdist_b0ed7a8ee82ad7a8(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -14672,7 +14673,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_e07749338ed30412(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -14709,7 +14710,7 @@ _gostring_ _wrap_dist_reshard_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_e07749338ed30412(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -14738,7 +14739,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_b0ed7a8ee82ad7a8(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14758,7 +14759,7 @@ intgo _wrap_fail_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14778,7 +14779,7 @@ intgo _wrap_fail_as_told_cdist_b0ed7a8ee82ad7a8(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_e07749338ed30412(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14791,7 +14792,7 @@ _gostring_ _wrap_Text_text_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14814,7 +14815,7 @@ _gostring_ _wrap_Text_explain_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -14837,7 +14838,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -14860,7 +14861,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -14883,7 +14884,7 @@ _gostring_ _wrap_Text_describe_value_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -14906,7 +14907,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14929,7 +14930,7 @@ _gostring_ _wrap_Text_write_trace_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -14959,7 +14960,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -14982,7 +14983,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_e07749338ed30412(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15010,7 +15011,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_b0ed7a8ee82ad7a8() {
+Text *_wrap_new_Text_cdist_e07749338ed30412() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -15021,7 +15022,7 @@ Text *_wrap_new_Text_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_Text_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_e07749338ed30412(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -15031,7 +15032,7 @@ void _wrap_delete_Text_cdist_b0ed7a8ee82ad7a8(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -15054,7 +15055,7 @@ _gostring_ _wrap_Stragglers_read_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_e07749338ed30412(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15067,7 +15068,7 @@ long long _wrap_Stragglers_size_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15082,7 +15083,7 @@ intgo _wrap_Stragglers_collective_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15097,7 +15098,7 @@ intgo _wrap_Stragglers_group_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15112,7 +15113,22 @@ intgo _wrap_Stragglers_replica_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int32_t)((Stragglers const *)arg1)->worker(arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Stragglers_rounds_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15127,7 +15143,7 @@ long long _wrap_Stragglers_rounds_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15142,7 +15158,7 @@ long long _wrap_Stragglers_times_last_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15157,7 +15173,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15172,7 +15188,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -15187,7 +15203,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_b0ed7a8ee82ad7a8() {
+Stragglers *_wrap_new_Stragglers_cdist_e07749338ed30412() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -15198,7 +15214,7 @@ Stragglers *_wrap_new_Stragglers_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_e07749338ed30412(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -15208,7 +15224,7 @@ void _wrap_delete_Stragglers_cdist_b0ed7a8ee82ad7a8(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_e07749338ed30412(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15221,7 +15237,7 @@ long long _wrap_Numbers_size_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15236,7 +15252,7 @@ long long _wrap_Numbers_at_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15248,7 +15264,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15260,7 +15276,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15272,7 +15288,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_b0ed7a8ee82ad7a8(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15284,7 +15300,7 @@ void _wrap_Numbers_topology_serialized_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -15296,7 +15312,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_b0ed7a8ee82ad7a8(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15323,7 +15339,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_b0ed7a8ee82ad7a8(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15350,7 +15366,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_b0ed7a8ee82ad7a
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_e07749338ed30412(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15362,7 +15378,7 @@ void _wrap_Numbers_partition_shape_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_e07749338ed30412(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15374,7 +15390,7 @@ void _wrap_Numbers_partition_dimensions_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_e07749338ed30412(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -15399,7 +15415,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15439,7 +15455,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -15462,7 +15478,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_b0ed7a8ee82ad7a8(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_b0ed7a8ee82ad7a8() {
+Numbers *_wrap_new_Numbers_cdist_e07749338ed30412() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -15473,7 +15489,7 @@ Numbers *_wrap_new_Numbers_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_Numbers_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_e07749338ed30412(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -15483,7 +15499,7 @@ void _wrap_delete_Numbers_cdist_b0ed7a8ee82ad7a8(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -15508,7 +15524,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_b0ed7a8ee82ad7a8(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -15539,7 +15555,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_b0ed7a8ee82ad7a8(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15566,7 +15582,7 @@ void _wrap_tensor_at_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_e07749338ed30412(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15587,7 +15603,7 @@ void _wrap_Destinations_add_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_e07749338ed30412(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -15600,7 +15616,7 @@ dist_destination *_wrap_Destinations_get_cdist_b0ed7a8ee82ad7a8(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_b0ed7a8ee82ad7a8() {
+Destinations *_wrap_new_Destinations_cdist_e07749338ed30412() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -15611,7 +15627,7 @@ Destinations *_wrap_new_Destinations_cdist_b0ed7a8ee82ad7a8() {
 }
 
 
-void _wrap_delete_Destinations_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_e07749338ed30412(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -15621,7 +15637,7 @@ void _wrap_delete_Destinations_cdist_b0ed7a8ee82ad7a8(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15659,7 +15675,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15697,7 +15713,7 @@ _gostring_ _wrap_quick_broadcast_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15725,7 +15741,7 @@ _gostring_ _wrap_run_until_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_b0ed7a8ee82ad7a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

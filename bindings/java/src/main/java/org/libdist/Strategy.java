@@ -436,8 +436,8 @@ public final class Strategy extends CrossReplica {
                 List<Straggler> all = new ArrayList<>();
                 for (long i = 0; i < rows.size(); i++) {
                     all.add(new Straggler(Collective.of(rows.collective(i)), rows.group(i), rows.replica(i),
-                            rows.rounds(i), rows.times_last(i), rows.mean_late_ns(i), rows.max_late_ns(i),
-                            Texts.of(rows.tag(i))));
+                            rows.worker(i), rows.rounds(i), rows.times_last(i), rows.mean_late_ns(i),
+                            rows.max_late_ns(i), Texts.of(rows.tag(i))));
                 }
                 return all;
             });

@@ -212,7 +212,7 @@ public final class Variable extends NativeObject {
     }
 
     /**
-     * Checks that the copies are still equal, to the bit.
+     * Checks that the copies are still equal, to the bit, those of all workers, each of which calls it.
      *
      * @throws DistException DATA_LOSS they are not: it has the replica, and the two elements as expected and
      *         received

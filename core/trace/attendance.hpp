@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attendance: who comes last to a collective of several workers, and how long the others wait for it. Clocks of workers
+// differ, so that they tell each other durations alone, and each worker has a verdict of its own:
+//
+//     Every worker says which of its members came last, and how long its others, which had all come, waited for that one.
+//     A worker measures for each other one how long after its own members that one's word came; 0 where it was there
+//     before this worker waited. The worker that was waited for longest is last; where none was, it is this one.
+//     The last worker's last member is charged with the time for which nobody else was waited for: since the worker before
+//     it came, or the member before it on its own worker, whichever is later. If it is a member of this worker, with
+//     what this worker's others waited for it, as what other workers waited is theirs to say.
+//
+// Where workers come closer together than a message takes, each may take the other for the last.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/trace/recorder.hpp"
+
+namespace dist {
+
+class Attendance {
+ public:
+  static constexpr int kLooksAtOnce = 2;
+
+  // What a worker says of its own members.
+  struct Last {
+    int member = 0;         // by its index
+    int64_t alone_ns = -1;  // how long all its others waited for it; -1: there are none
+  };
+  // What came of a collective.
+  struct Verdict {
+    int worker = -1;
+    int32_t name = -1;  // of its last member: what that worker calls it
+    int64_t late_ns = 0;
+  };
+
+  // Of `members` members of worker `me`. Throws std::bad_alloc.
+  Attendance(Memory& memory, int members, int workers, int me)
+      : me_(me),
+        came_ns_(static_cast<std::size_t>(members), &memory),
+        peers_(static_cast<std::size_t>(workers), &memory) {}
+
+  // Each member of this worker, before its peers can know that it comes. Any thread.
+  void arrive(int member, int64_t now_ns) noexcept { came_ns_[static_cast<std::size_t>(member)] = now_ns; }
+
+  // ---- One thread, when all of them have come ----
+
+  // In whose event it is recorded for whom it waits; NULL: nowhere, and nothing is measured.
+  void watch(Recorder* recorder) noexcept { recorder_ = recorder; }
+  Last begin() noexcept;
+  // Looks for workers whose word has come: here(worker). kLooksAtOnce times before any wait, of which the last is behind a
+  // progress() of the transport, and then as often as something may have come.
+  // now(): the time in ns, by the clock of arrive().
+  template <class Here, class Now>
+  void look(Here&& here, Now&& now) noexcept {
+    const bool at_once = looks_ < kLooksAtOnce || recorder_ == nullptr;
+    // Who reads that a worker is missing may count on it that its coming is measured.
+    const bool waits = looks_ >= kLooksAtOnce - 1;
+    bool changed = looks_ == kLooksAtOnce - 1;
+    for (int w = 0; w < num_workers(); ++w) {
+      Peer& peer = peers_[static_cast<std::size_t>(w)];
+      if (peer.here || !here(w)) continue;
+      come(peer, at_once ? all_here_ns_ : now());
+      changed = true;
+    }
+    if (looks_ < kLooksAtOnce) ++looks_;
+    if (waits && changed && recorder_ != nullptr) record_missing();
+  }
+  // What a worker says, this one too: the last of its members, as it calls it, and how long all others waited for it.
+  void hear(int worker, int32_t name, int64_t alone_ns) noexcept;
+  Verdict verdict() const noexcept;
+
+ private:
+  struct Peer {
+    bool here = false;
+    int64_t waited_ns = 0;
+    int32_t name = -1;
+    int64_t alone_ns = -1;
+  };
+
+  int num_workers() const noexcept { return static_cast<int>(peers_.size()); }
+  void come(Peer& peer, int64_t now_ns) noexcept {
+    peer.here = true;
+    peer.waited_ns = now_ns - all_here_ns_;
+  }
+  void record_missing() noexcept;
+
+  const int me_;
+  std::pmr::vector<int64_t> came_ns_;
+  std::pmr::vector<Peer> peers_;
+  Recorder* recorder_ = nullptr;
+  int64_t all_here_ns_ = 0;
+  int looks_ = 0;  // up to kLooksAtOnce
+};
+
+}  // namespace dist
