@@ -291,9 +291,9 @@ void on_workers(decltype(&golden_on_workers) real, std::size_t n, golden_worker_
     all.lines.back()->given = {{"worker", std::to_string(worker)}};
   }
   const auto in_line = [](std::size_t worker, void* workers) {
-    const Workers& all = *static_cast<Workers*>(workers);
-    const Log::Scope scope(all.lines[worker]);
-    all.fn(worker, all.user_data);
+    const Workers& given = *static_cast<Workers*>(workers);
+    const Log::Scope scope(given.lines[worker]);
+    given.fn(worker, given.user_data);
   };
   real(n, in_line, &all);
 }
