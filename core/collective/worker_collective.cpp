@@ -20,11 +20,13 @@ namespace {
 class AllMembers final : public MemberNames {
  public:
   // Members of workers are replicas, or each is its worker.
-  explicit AllMembers(const Group& group) noexcept : workers_(group.naming().workers) {}
-  int seat(int rank) const noexcept override { return rank; }
+  AllMembers(const WorkerMeeting& meeting, const Group& group) noexcept
+      : meeting_(meeting), workers_(group.naming().workers) {}
+  int seat(int rank) const noexcept override { return meeting_.replica_of(rank); }
   Naming naming() const noexcept override { return {.workers = workers_}; }
 
  private:
+  const WorkerMeeting& meeting_;
   const bool workers_;
 };
 
@@ -80,7 +82,7 @@ class Tables {
 // All workers agree, and what their members say about their tensors is here.
 Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) noexcept {
   Group& group = member.group;
-  const AllMembers all(group);
+  const AllMembers all(meeting, group);
   const int first = meeting.first();
   const int me = first + member.me;
   ErrorRecord why;

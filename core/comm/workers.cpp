@@ -48,6 +48,9 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
       timeout_ns_(options.timeout_ns),
       most_bytes_(options.most_bytes),
       me_(transport.me()),
+      whole_(options.whole),
+      workers_(options.workers.begin(), options.workers.end(), &memory),
+      replicas_(options.replicas.begin(), options.replicas.end(), &memory),
       own_sizes_(static_cast<std::size_t>(group.size()), &memory),
       own_size_bytes_(own_sizes_.size() * sizeof(uint64_t), &memory),
       peers_(&memory),
@@ -74,7 +77,7 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
   }
   incoming_.reserve(static_cast<std::size_t>(num_members_));
   for (int p = 0; p < num_members_; ++p) incoming_.emplace_back(memory);
-  transport_.listen(this);
+  if (whole_ == nullptr) transport_.listen(this);
 }
 
 WorkerMeeting::~WorkerMeeting() {
@@ -112,10 +115,16 @@ void WorkerMeeting::cancel_all() noexcept {
 }
 
 void WorkerMeeting::begin_run() noexcept {
+  if (whole_ != nullptr) {
+    run_ = whole_->run_;
+    if (!joined_.load(std::memory_order_relaxed)) return;
+    transport_.listen(nullptr);
+  } else {
+    ++run_;
+  }
   cancel_all();
   // Those that were cancelled in the last run fail no collective of this one.
   each_transfer([](int, Transfer& transfer) { transfer.finish(Transfer::End::kDone); });
-  ++run_;
   number_ = 0;
   completed_.store(0, std::memory_order_relaxed);
   reported_.store(false, std::memory_order_relaxed);
@@ -125,17 +134,40 @@ void WorkerMeeting::begin_run() noexcept {
   released_.value.store(0, std::memory_order_relaxed);
   ended_.store(false, std::memory_order_relaxed);
   std::fill(seen_.begin(), seen_.end(), 0);
+  parts_.store(0, std::memory_order_relaxed);
+  closed_parts_ = 0;
+  joined_.store(false, std::memory_order_relaxed);
+  said_.store(false, std::memory_order_relaxed);
+  listening_ = false;
+  if (whole_ != nullptr) return;
   transport_.forget(0, run_);
+  listen();
+}
+
+// For the notices of this run.
+void WorkerMeeting::listen() noexcept {
+  listening_ = true;
   const auto listen = [&](int worker, Series series, Incoming& notice) {
     notice.read = false;
+    notice.elsewhere = false;
     transport_.receive(worker, key(series), notice.bytes, WorkerNotice::kBytes, notice.transfer);
   };
   each_peer([&](int w, Peer& peer) { listen(w, kLeaves, peer.leave); });
   if (me_ != 0) listen(0, kReports, report_);
 }
 
+void WorkerMeeting::join_run() noexcept {
+  if (!joined_.exchange(true, std::memory_order_acq_rel))
+    whole_->parts_.fetch_or(part_bit(), std::memory_order_relaxed);
+}
+
 void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept {
   WorkerNotice notice;
+  if (whole_ != nullptr) {
+    join_run();
+    if (said_.exchange(true, std::memory_order_acq_rel)) return;
+  }
+  notice.parts = closed_parts_;
   notice.completed = completed_.load(std::memory_order_relaxed);
   notice.reported = reported_.load(std::memory_order_relaxed);
   if (!returned.ok()) notice.record = failure;
@@ -332,6 +364,11 @@ Status WorkerMeeting::move() noexcept {
 
 Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_ns,
                                     int64_t start_ns) noexcept {
+  if (whole_ != nullptr && !listening_) {
+    join_run();
+    transport_.listen(this);
+    listen();
+  }
   ++number_;
   passes_ = 0;
   start_ns_ = start_ns;

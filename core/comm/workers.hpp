@@ -27,6 +27,10 @@
 // worker whose own members fail needs no report, it has its group's.
 //
 // Once a collective has failed the run is over, as in a group; the next one begins with begin_run() on all workers.
+//
+// A *part* is the meeting of a group of some replicas. It takes part in the runs of the meeting of all of them, its
+// whole, and costs nothing in a run in which nobody comes to it: it listens from its first collective on, and says that a
+// worker has left where it has met there. Of the others the whole's notice says that they did not.
 #pragma once
 
 #include <atomic>
@@ -100,6 +104,11 @@ class WorkerMeeting final : public TransportListener {
     // Of tensors that are on their way to or from this worker at a time: what is larger goes in pieces. The least of
     // all workers' counts. Less than a unit of each member's for each worker is taken as that.
     std::size_t most_bytes = kDefaultStagingBytes;
+    // Of a part, NULL and empty elsewhere: its whole, which outlives it; which of its workers these are, ascending;
+    // which of all replicas the members are.
+    WorkerMeeting* whole = nullptr;
+    std::span<const int> workers = {};
+    std::span<const int32_t> replicas = {};
   };
 
   // `group` outlives it, and so does the transport, whose listener it is. Throws std::bad_alloc.
@@ -116,15 +125,27 @@ class WorkerMeeting final : public TransportListener {
     return worker < num_workers() ? peers_[static_cast<std::size_t>(worker)].first : num_members_;
   }
   int first() const noexcept { return first_of(me_); }
+  // What programs call a worker, and a member.
+  int named(int worker) const noexcept {
+    return workers_.empty() ? worker : workers_[static_cast<std::size_t>(worker)];
+  }
+  int replica_of(int rank) const noexcept {
+    return replicas_.empty() ? rank : replicas_[static_cast<std::size_t>(rank)];
+  }
   const Host& host() const noexcept { return host_; }
   // Of this worker; see Options::most_bytes.
   std::size_t own_staging_bytes() const noexcept { return most_bytes_; }
 
-  // Before a run, after the group's, with no member inside.
+  // Before a run, after the group's and after the whole's, with no member inside.
   void begin_run() noexcept;
   // All members have left their functions: peers that wait for this worker hear of it. `failure` says why where
-  // `returned` is not OK.
+  // `returned` is not OK. Of a part: any thread, and again is the same as once.
   void leave(Status returned, const ErrorRecord& failure) noexcept;
+  // Of a part: it is to leave in this run, where it has not yet; others may wait for that.
+  bool joined() const noexcept { return joined_.load(std::memory_order_acquire); }
+  // Of a whole, before it leaves: the parts that it will say have left, each of which does so before; as bits.
+  uint64_t close_parts() noexcept { return closed_parts_ = parts_.load(std::memory_order_acquire); }
+  bool is_in(uint64_t parts) const noexcept { return (parts & part_bit()) != 0; }
 
   // What a member brings to the next collective; written before it arrives.
   Payload& outgoing(int member) noexcept { return outgoing_[static_cast<std::size_t>(member)]; }
@@ -181,8 +202,9 @@ class WorkerMeeting final : public TransportListener {
     WorkerNotice notice;
     Reading reading = Reading::kBad;
     bool read = false;
+    bool elsewhere = false;  // the whole's notice stands for it
     // False: it is under way, cancelled or lost.
-    bool here() const noexcept { return transfer.end() == Transfer::End::kDone; }
+    bool here() const noexcept { return elsewhere || transfer.end() == Transfer::End::kDone; }
     bool good() noexcept;
   };
   struct Peer {
@@ -210,6 +232,11 @@ class WorkerMeeting final : public TransportListener {
   };
 
   MessageKey key(Series series, uint32_t part = 0) const noexcept;
+  void listen() noexcept;
+  void join_run() noexcept;
+  void hear_of_whole() noexcept;
+  // Several parts may share a bit: if one of them has met, all give notices.
+  uint64_t part_bit() const noexcept { return uint64_t{1} << (static_cast<uint32_t>(group_.number()) % 64); }
   template <class Body>
   void each_peer(Body&& body) noexcept {
     for (int w = 0; w < num_workers(); ++w) {
@@ -269,6 +296,9 @@ class WorkerMeeting final : public TransportListener {
   const int64_t timeout_ns_;
   const std::size_t most_bytes_;
   const int me_;
+  WorkerMeeting* const whole_;
+  std::pmr::vector<int> workers_;
+  std::pmr::vector<int32_t> replicas_;
   int num_members_ = 0;
   uint32_t run_ = 0;
   uint64_t number_ = 0;  // the collective under way, from 1
@@ -276,6 +306,11 @@ class WorkerMeeting final : public TransportListener {
   std::atomic<uint64_t> completed_{0};  // those whose messages have all been sent
   uint32_t passes_ = 0;                 // of the collective under way
   std::atomic<bool> reported_{false};   // the leader has sent its report in this run
+  std::atomic<uint64_t> parts_{0};      // of a whole: those that this worker has come to in this run
+  uint64_t closed_parts_ = 0;           // the same when the run ended
+  std::atomic<bool> joined_{false};     // of a part: it is one of these
+  std::atomic<bool> said_{false};       // and has said that its members have left
+  bool listening_ = false;              // for notices
   bool complete_ = false;
   std::size_t staging_bytes_ = 0;
   int64_t start_ns_ = 0;

@@ -42,10 +42,12 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       way_(std::move(way)),
       unreachable_(static_cast<int>(options.replicas.size()), options.me),
       transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),
-      replicas_(memory, transport_.share(0), group, host, meeting_of(options.replicas, options)),
+      replicas_share_(transport_),
+      replicas_(memory, replicas_share_, group, host, meeting_of(options.replicas, options)),
+      carriers_share_(transport_),
       carriers_group_(memory, 1, group.policy(), host, options.timeout_ns,
                       {.number = kCarriers, .naming = {.first = GlobalReplica{options.me}, .workers = true}}),
-      carriers_(memory, transport_.share(1), carriers_group_, host,
+      carriers_(memory, carriers_share_, carriers_group_, host,
                 meeting_of(std::span(kOneEach).first(options.replicas.size()), options)) {}
 
 void WorkerLink::owe(const ErrorRecord& why) noexcept {

@@ -93,7 +93,9 @@ class WorkerLink final : public AcrossWorkers {
   Way way_;
   UnreachableTransport unreachable_;
   SharedTransport transport_;
+  SharedTransport::Share replicas_share_;
   WorkerMeeting replicas_;
+  SharedTransport::Share carriers_share_;
   Group carriers_group_;
   WorkerMeeting carriers_;
   bool open_ = false;  // a run
