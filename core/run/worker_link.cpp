@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/collective/collectives.hpp"
+#include "core/run/worker_group.hpp"
 
 namespace dist {
 namespace {
@@ -48,12 +49,23 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       carriers_group_(memory, 1, group.policy(), host, options.timeout_ns,
                       {.number = kCarriers, .naming = {.first = GlobalReplica{options.me}, .workers = true}}),
       carriers_(memory, carriers_share_, carriers_group_, host,
-                meeting_of(std::span(kOneEach).first(options.replicas.size()), options)) {}
+                meeting_of(std::span(kOneEach).first(options.replicas.size()), options)),
+      groups_(&memory) {}
+
+void WorkerLink::remove(WorkerGroup& group) noexcept {
+  groups_.erase(std::find(groups_.begin(), groups_.end(), &group));
+}
 
 void WorkerLink::owe(const ErrorRecord& why) noexcept {
   const std::lock_guard lock(owing_);
   ++owed_;
   owed_why_ = why;
+}
+
+void WorkerLink::begin_meetings() noexcept {
+  replicas_.begin_run();
+  carriers_.begin_run();
+  for (WorkerGroup* const each : groups_) each->begin_run();
 }
 
 void WorkerLink::settle() noexcept {
@@ -65,8 +77,7 @@ void WorkerLink::settle() noexcept {
     why = owed_why_;
   }
   for (; owed > 0; --owed) {
-    replicas_.begin_run();
-    carriers_.begin_run();
+    begin_meetings();
     end_run(Status(why.code), why);
   }
 }
@@ -75,12 +86,14 @@ void WorkerLink::begin_run(const RunDeadline& deadline) noexcept {
   settle();
   open_ = true;
   carriers_group_.begin_run(deadline);
-  replicas_.begin_run();
-  carriers_.begin_run();
+  begin_meetings();
 }
 
 void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
   open_ = false;
+  if (const uint64_t parts = replicas_.close_parts(); parts != 0) {
+    for (WorkerGroup* const each : groups_) each->end_run(parts, outcome, why);
+  }
   replicas_.leave(outcome, why);
   carriers_.leave(outcome, why);
 }
@@ -137,6 +150,20 @@ Status WorkerLink::broadcast(dist_tensor& tensor, const char* tag, uint64_t deta
   Call call;
   call.collective = Collective::kBroadcast;
   call.root = 0;
+  call.in = call.out = &tensor;
+  call.n = 1;
+  call.salt = detail;
+  return collective(member, call);
+}
+
+Status WorkerLink::agree(const char* tag, uint64_t detail, int64_t* number) {
+  begin_turn();
+  Member member = carrier();
+  member.tag = tag;
+  dist_tensor tensor{number, DIST_I64, 0, nullptr, nullptr};
+  Call call;
+  call.collective = Collective::kAllReduce;
+  call.op = DIST_REDUCE_MAX;
   call.in = call.out = &tensor;
   call.n = 1;
   call.salt = detail;

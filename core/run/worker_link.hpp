@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
@@ -21,6 +23,8 @@
 #include "core/engine/unreachable.hpp"
 
 namespace dist {
+
+class WorkerGroup;
 
 class WorkerLink final : public AcrossWorkers {
  public:
@@ -54,6 +58,10 @@ class WorkerLink final : public AcrossWorkers {
   WorkerLink(Memory& memory, Group& group, const Host& host, Way way, const Options& options);
 
   WorkerMeeting& meeting() noexcept { return replicas_; }
+  SharedTransport& transport() noexcept { return transport_; }
+  // Groups of some replicas, which are in the runs too: between runs. add() throws std::bad_alloc.
+  void add(WorkerGroup& group) { groups_.push_back(&group); }
+  void remove(WorkerGroup& group) noexcept;
   bool reaches_others() const noexcept { return way_.transport() != nullptr; }
   // Peers hear that this worker has left. Any thread, also while a replica is inside a collective.
   void close() noexcept { way_.close(); }
@@ -78,12 +86,15 @@ class WorkerLink final : public AcrossWorkers {
                 std::span<dist_tensor> outs) override;
   Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) override;
   Status broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) override;
+  // *number is the largest of all workers'. All must give the same tag and detail.
+  Status agree(const char* tag, uint64_t detail, int64_t* number);
 
  private:
   // No group of replicas has it.
   static constexpr int32_t kCarriers = -1;
 
   void settle() noexcept;
+  void begin_meetings() noexcept;
   Member carrier() noexcept {
     return {carriers_group_, 0, nullptr, 0, cache_bytes_, nullptr, nullptr, &carriers_};
   }
@@ -98,6 +109,7 @@ class WorkerLink final : public AcrossWorkers {
   SharedTransport::Share carriers_share_;
   Group carriers_group_;
   WorkerMeeting carriers_;
+  std::pmr::vector<WorkerGroup*> groups_;
   bool open_ = false;  // a run
   std::mutex owing_;
   int owed_ = 0;
