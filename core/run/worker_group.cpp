@@ -22,7 +22,7 @@ GroupShape::GroupShape(Memory& memory, std::span<const int32_t> given, const Wor
 WorkerGroup::WorkerGroup(Memory& memory, WorkerLink& link, Group& group, const Host& host,
                          const GroupShape& shape)
     : link_(link),
-      members_(group.size()),
+      group_(group),
       share_(link.transport()),
       transport_(memory, share_, shape.workers),
       meeting_(memory, transport_, group, host,
@@ -43,7 +43,7 @@ void WorkerGroup::begin_run() noexcept {
   } else {
     meeting_.begin_run();
   }
-  inside_.store(members_, std::memory_order_relaxed);
+  inside_.store(group_.size(), std::memory_order_relaxed);
   closed_.store(false, std::memory_order_relaxed);
 }
 
@@ -60,7 +60,9 @@ void WorkerGroup::leave(Status returned, const ErrorRecord& failure) noexcept {
   if (inside_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (!meeting_.joined() && !failed_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  if (!closed_.load(std::memory_order_relaxed)) meeting_.leave(returned_, failure_);
+  // Of a cancelled run its end says more than members that have returned well.
+  if (closed_.load(std::memory_order_relaxed) || (returned_.ok() && group_.cancelled())) return;
+  meeting_.leave(returned_, failure_);
 }
 
 void WorkerGroup::end_run(uint64_t parts, Status outcome, const ErrorRecord& why) noexcept {

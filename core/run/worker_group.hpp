@@ -54,7 +54,7 @@ class WorkerGroup {
 
  private:
   WorkerLink& link_;
-  const int members_;  // that are here
+  const Group& group_;
   SharedTransport::Share share_;
   SubsetTransport transport_;
   WorkerMeeting meeting_;

@@ -18,8 +18,8 @@
  * Rules
  *   - Creating a strategy waits for nobody. The first call that needs another worker waits for it, up to its deadline.
  *   - All workers make the same calls in the same order, each from one thread at a time: runs, what reduces or gathers,
- *     passes over datasets, dist_variable_create(), dist_variable_read() of one that is synchronized on reading,
- *     dist_metric_result(), and dist_checkpoint_save(), of which worker 0 alone writes a file, at its path. Calls of a kind are paired by their number
+ *     passes over datasets, dist_group_create(), dist_variable_create(), dist_variable_read() of one that is synchronized
+ *     on reading, dist_metric_result(), and dist_checkpoint_save(), of which worker 0 alone writes a file, at its path. Calls of a kind are paired by their number
  *     alone, so that a call that one worker leaves out is not noticed where the next one looks the same.
  *   - What is said of replicas that disagree, leave, err, are late or are cancelled holds for workers: everybody returns, and
  *     the report says which worker it was (dist_error_info.worker). Worker 0 writes the report for all; others wait for
@@ -34,8 +34,12 @@
  *     that is not distributed is one contribution of each worker: dist_reduce() adds them or takes their mean, dist_gather()
  *     joins them. merge_call runs once on each worker, and its function's status is that worker's. ONLY_FIRST_REPLICA means the first one of each worker. Assignments from outside write to this worker's copies:
  *     all workers assign the same.
- *   - Not over several workers: groups of some replicas, asynchronous and planned collectives, runs inside a merge function,
- *     reduce_apply of complex64, logical devices, functions of the host's own for cross-replica operations (UNIMPLEMENTED).
+ *   - A group of some replicas (dist_group_create()) is one of all workers: those that have members in it meet, in the order
+ *     of each one's own calls there. Its lowest worker reports for all. A worker that has not come to it in a run is missed
+ *     when that run is over there, or one of its members has failed.
+ *   - Not over several workers: asynchronous and planned collectives (a group of one worker's replicas has them), runs
+ *     inside a merge function, reduce_apply of complex64, logical devices, functions of the host's own for cross-replica
+ *     operations (UNIMPLEMENTED).
  */
 #ifndef DIST_WORKERS_H
 #define DIST_WORKERS_H
