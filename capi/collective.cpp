@@ -6,6 +6,7 @@
 #include "core/collective/reduce_apply.hpp"
 #include "core/run/exchange_values.hpp"
 #include "core/run/works.hpp"
+#include "core/strategy/create_group.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -246,7 +247,7 @@ dist_status dist_group_create(dist_strategy* strategy, const int32_t* replica_id
     Strategy& owner = unwrap(strategy);
     DIST_TRY(owner.check_cross_replica("dist_group_create"));
     Subgroup* group = nullptr;
-    DIST_TRY(owner.pool().create_group({replica_ids, n}, &group));
+    DIST_TRY(create_group(owner, {replica_ids, n}, &group));
     *out_group = wrap(group);
     return kOk;
   });
@@ -257,12 +258,10 @@ dist_status dist_group_destroy(dist_group* group) {
   return unwrap(group)->pool.destroy_group(unwrap(group)).code();
 }
 
-int32_t dist_group_size(const dist_group* group) {
-  return group == nullptr ? 0 : unwrap(group)->group.size();
-}
+int32_t dist_group_size(const dist_group* group) { return group == nullptr ? 0 : unwrap(group)->size(); }
 
 int32_t dist_group_rank(const dist_group* group, int32_t replica_id) {
-  return group == nullptr ? -1 : unwrap(group)->group.rank(replica_id);
+  return group == nullptr ? -1 : unwrap(group)->rank(replica_id);
 }
 
 void dist_communication_options_init(dist_communication_options* options, uint32_t struct_size_bytes) {

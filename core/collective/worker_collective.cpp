@@ -41,7 +41,7 @@ Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) 
   Group& group = member.group;
   WorkerRound& round = meeting.round();
   const WorkerMembers& members = round.members();
-  const AllMembers all(group);
+  const AllMembers all(meeting, group);
   const int me = members.first() + member.me;
   ErrorRecord why;
   const auto refuse = [&] {
@@ -84,7 +84,7 @@ void lead(const Member& member, WorkerMeeting& meeting, const Signature& signatu
   if (!meeting.meet_and_move(signature, member.timeout_ns, start_ns).ok() || member.recorder == nullptr)
     return;
   const Attendance::Verdict verdict = attendance.verdict();
-  member.recorder->last_of_workers(verdict.worker, verdict.name, verdict.late_ns);
+  member.recorder->last_of_workers(meeting.named(verdict.worker), verdict.name, verdict.late_ns);
 }
 
 // All members of all workers come with `signature`, which is the group's draft. False: nobody goes on; the status is

@@ -34,6 +34,7 @@ void WorkerCrossing::begin(uint64_t number, const Signature& signature) noexcept
   exchange_.reset();
   round_.reset();
   const bool packed = pack_payloads();
+  meeting_.take_part();
   round_.begin(meeting_.message_of(options_.stream, number), signature, options_.most_bytes, {});
   if (!packed) meeting_.fail(round_, {WorkerRound::Fault::kNoMemory, meeting_.me()});
 }
@@ -72,7 +73,7 @@ void WorkerCrossing::refuse(const ErrorRecord& why) noexcept {
 // What the members of all workers say about their tensors; false: the group is poisoned.
 bool WorkerCrossing::take_in() noexcept {
   const WorkerMembers& members = round_.members();
-  const AllMembers all(group_);
+  const AllMembers all(meeting_, group_);
   ErrorRecord why;
   int broken = -1;
   const auto local = [&](int p) { return side(p).offer; };

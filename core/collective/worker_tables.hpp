@@ -14,6 +14,7 @@
 #include "core/collective/worker_pieces.hpp"
 #include "core/comm/offer.hpp"
 #include "core/comm/worker_round.hpp"
+#include "core/comm/workers.hpp"
 
 namespace dist {
 
@@ -21,11 +22,13 @@ namespace dist {
 class AllMembers final : public MemberNames {
  public:
   // Members of workers are replicas, or each is its worker.
-  explicit AllMembers(const Group& group) noexcept : workers_(group.naming().workers) {}
-  int seat(int rank) const noexcept override { return rank; }
+  AllMembers(const WorkerMeeting& meeting, const Group& group) noexcept
+      : meeting_(meeting), workers_(group.naming().workers) {}
+  int seat(int rank) const noexcept override { return meeting_.replica_of(rank); }
   Naming naming() const noexcept override { return {.workers = workers_}; }
 
  private:
+  const WorkerMeeting& meeting_;
   const bool workers_;
 };
 

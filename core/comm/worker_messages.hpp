@@ -39,12 +39,13 @@ struct WorkerHeader {
 };
 
 struct WorkerNotice {
-  static constexpr std::size_t kBytes = 4 + 4 + 8 + 1 + 4 * 7 + 1 + 8 + sizeof(ErrorRecord::message) +
+  static constexpr std::size_t kBytes = 4 + 4 + 8 + 1 + 8 + 4 * 7 + 1 + 8 + sizeof(ErrorRecord::message) +
                                         sizeof(ErrorRecord::tag) + sizeof(ErrorRecord::expected) +
                                         sizeof(ErrorRecord::received) + sizeof(ErrorRecord::hint);
 
   uint64_t completed = 0;  // leave: collectives, all of whose messages have been sent
   bool reported = false;   // leave: a report was sent before
+  uint64_t parts = 0;      // leave: of which groups of some replicas there are notices too, as bits
   ErrorRecord record;      // leave: why, where its code is not OK; report: that
 
   void write(std::byte* to) const noexcept;

@@ -25,20 +25,20 @@ namespace {
 ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status code) noexcept {
   ErrorRecord report = verdict_of(round, Trouble::kNone, 0);
   report.code = code;
-  report.culprit = {kNoReplica, -1, worker};
+  report.culprit = {kNoReplica, -1, named(worker)};
   return report;
 }
 
 ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_UNAVAILABLE);
   if (!transport_.reaches_others()) {
-    append(report, "nothing reaches worker %d", worker);
+    append(report, "nothing reaches worker %d", named(worker));
     copy_text(report.expected, "a transport to the other workers of the cluster");
     copy_text(report.hint,
               "give dist_strategy_options.network, for workers that are strategies of one process");
     return report;
   }
-  append(report, "worker %d is lost", worker);
+  append(report, "worker %d is lost", named(worker));
   copy_text(report.received, "nothing more");
   copy_text(report.hint, "look at why that worker has ended, or cannot be reached");
   return report;
@@ -46,14 +46,14 @@ ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
 
 ErrorRecord WorkerMeeting::broken(WorkerRound& round, int worker, const char* what) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_INTERNAL);
-  append(report, "worker %d sent %s", worker, what);
+  append(report, "worker %d sent %s", named(worker), what);
   copy_text(report.hint, "all workers run the same version of libdist and of the program");
   return report;
 }
 
 ErrorRecord WorkerMeeting::no_memory(WorkerRound& round, dist_status code) noexcept {
   ErrorRecord report = of_worker(round, me_, code);
-  append(report, "worker %d has no memory for what the others bring", me_);
+  append(report, "worker %d has no memory for what the others bring", named(me_));
   return report;
 }
 
@@ -66,14 +66,14 @@ ErrorRecord WorkerMeeting::unlike(WorkerRound& round, int worker) noexcept {
   if (reading == Reading::kOtherVersion) {
     append(report,
            "worker %d speaks version %" PRIu32 " of the workers' protocol, and worker %d version %" PRIu32,
-           worker, header.version, me_, kWorkerVersion);
+           named(worker), header.version, named(me_), kWorkerVersion);
     std::snprintf(report.expected, sizeof report.expected, "version %" PRIu32, kWorkerVersion);
     std::snprintf(report.received, sizeof report.received, "version %" PRIu32, header.version);
     copy_text(report.hint, "run the same version of libdist on all workers");
     return report;
   }
-  append(report, "worker %d has %" PRId32 " replicas, but worker %d was told that it has %d", worker,
-         header.members, me_, members().count_of(worker));
+  append(report, "worker %d has %" PRId32 " replicas, but worker %d was told that it has %d", named(worker),
+         header.members, named(me_), members().count_of(worker));
   std::snprintf(report.expected, sizeof report.expected, "%d replicas", members().count_of(worker));
   std::snprintf(report.received, sizeof report.received, "%" PRId32 " replicas", header.members);
   copy_text(report.hint, "tell all workers the same numbers of replicas, worker by worker");
@@ -142,6 +142,7 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   evidence.failures = {failures, static_cast<std::size_t>(n)};
   evidence.group = group_.number();
   evidence.naming.workers = true;
+  evidence.seats = workers_.empty() ? nullptr : workers_.data();
   evidence.sequence = static_cast<int64_t>(round.number());
   evidence.waited_ns = waited_ns;
   evidence.given_ns = group_.deadline().given_ns;
@@ -149,16 +150,31 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   if (trouble == Trouble::kNone) return opening(evidence);
   ErrorRecord report = verdict(evidence);
   // Which of a worker's replicas it was, says its own report.
-  if (const int w = report.culprit.worker; w >= 0 && failures[w] != nullptr) {
-    const MemberName& named = failures[w]->culprit;
-    report.culprit.replica = named.replica;
-    report.culprit.logical_device = named.logical_device;
+  for (int w = 0; w < n; ++w) {
+    if (named(w) != report.culprit.worker || failures[w] == nullptr) continue;
+    report.culprit.replica = failures[w]->culprit.replica;
+    report.culprit.logical_device = failures[w]->culprit.logical_device;
   }
   return report;
 }
 
+// Of a part: a worker that has left the run without having come here gives no notice of it but the whole's.
+void WorkerMeeting::hear_of_whole() noexcept {
+  if (whole_ == nullptr) return;
+  each_peer([&](int w, Peer& peer) {
+    const Incoming& whole = whole_->peers_[static_cast<std::size_t>(named(w))].leave;
+    if (peer.leave.here() || whole.transfer.end() != Transfer::End::kDone) return;
+    peer.leave.reading = peer.leave.notice.read(whole.bytes);
+    if (peer.leave.reading == Reading::kGood && is_in(peer.leave.notice.parts)) return;
+    peer.leave.notice.completed = 0;
+    peer.leave.notice.reported = false;
+    peer.leave.read = peer.leave.elsewhere = true;
+  });
+}
+
 // What notices say.
 bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
+  hear_of_whole();
   if (me_ != 0 && report_.here()) {
     *out = report_.good() ? Found{report_.notice.record, true}
                           : Found{broken(round, 0, "a report that cannot be read"), false};
@@ -200,6 +216,7 @@ bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
 }
 
 WorkerMeeting::LeaderSays WorkerMeeting::ask_leader() noexcept {
+  hear_of_whole();
   if (report_.transfer.over())
     return report_.here() && report_.good() ? LeaderSays::kReport : LeaderSays::kNothing;
   // It has left without a word, or a report is still to come behind that notice.
@@ -241,7 +258,8 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
       found_.report = report_.notice.record;
     } else {
       append(found_.report,
-             "; worker %d says so alone: it has not heard from worker 0, which reports for all", me_);
+             "; worker %d says so alone: it has not heard from worker %d, which reports for all", named(me_),
+             named(0));
     }
   }
   group_.condemn(found_.report);

@@ -31,12 +31,15 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
       background_(options.background),
       me_(transport.me()),
       firsts_(firsts_of(memory, options.members)),
+      whole_(options.whole),
+      workers_(options.workers.begin(), options.workers.end(), &memory),
+      replicas_(options.replicas.begin(), options.replicas.end(), &memory),
       peers_(&memory),
       attendance_(memory, group.size(), static_cast<int>(options.members.size()), me_),
       seen_(static_cast<std::size_t>(group.size()), &memory) {
   for (std::size_t w = 0; w < options.members.size(); ++w) peers_.emplace_back();
   round_.emplace(memory, transport, members());
-  transport_.listen(this);
+  if (whole_ == nullptr) transport_.listen(this);
 }
 
 WorkerMeeting::~WorkerMeeting() {
@@ -54,8 +57,14 @@ void WorkerMeeting::cancel_all() noexcept {
 }
 
 void WorkerMeeting::begin_run() noexcept {
+  if (whole_ != nullptr) {
+    run_ = whole_->run_;
+    if (!joined_.load(std::memory_order_relaxed)) return;
+    transport_.listen(nullptr);
+  } else {
+    ++run_;
+  }
   cancel_all();
-  ++run_;
   number_ = 0;
   completed_.store(0, std::memory_order_relaxed);
   reported_.store(false, std::memory_order_relaxed);
@@ -65,21 +74,54 @@ void WorkerMeeting::begin_run() noexcept {
   released_.value.store(0, std::memory_order_relaxed);
   ended_.store(false, std::memory_order_relaxed);
   std::fill(seen_.begin(), seen_.end(), 0);
+  parts_.store(0, std::memory_order_relaxed);
+  closed_parts_ = 0;
+  joined_.store(false, std::memory_order_relaxed);
+  said_.store(false, std::memory_order_relaxed);
+  listening_.store(false, std::memory_order_relaxed);
+  failing_ = false;
+  if (whole_ != nullptr) return;
   transport_.forget(0, run_);
+  listen();
+}
+
+// For the notices of this run.
+void WorkerMeeting::listen() noexcept {
   const auto listen = [&](int worker, Kind kind, Incoming& incoming) {
     incoming.read = false;
+    incoming.elsewhere = false;
     transport_.receive(worker, notice(kind), incoming.bytes, WorkerNotice::kBytes, incoming.transfer);
   };
-  failing_ = false;
   each_peer([&](int w, Peer& peer) {
     peer.left_ns = 0;
     listen(w, kLeaves, peer.leave);
   });
   if (me_ != 0) listen(0, kReports, report_);
+  // release: who finds it done may look at what is received.
+  listening_.store(true, std::memory_order_release);
+}
+
+void WorkerMeeting::join_run() noexcept {
+  if (!joined_.exchange(true, std::memory_order_acq_rel))
+    whole_->parts_.fetch_or(part_bit(), std::memory_order_relaxed);
+}
+
+void WorkerMeeting::take_part() noexcept {
+  if (listening_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex_);
+  if (listening_.load(std::memory_order_relaxed)) return;
+  join_run();
+  transport_.listen(this);
+  listen();
 }
 
 void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept {
+  if (whole_ != nullptr) {
+    join_run();
+    if (said_.exchange(true, std::memory_order_acq_rel)) return;
+  }
   WorkerNotice left;
+  left.parts = closed_parts_;
   left.completed = completed_.load(std::memory_order_relaxed);
   left.reported = reported_.load(std::memory_order_relaxed);
   if (!returned.ok()) left.record = failure;
@@ -168,6 +210,7 @@ Status WorkerMeeting::await_members() noexcept {
 
 Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_ns,
                                     int64_t start_ns) noexcept {
+  take_part();
   ++number_;
   start_ns_ = start_ns;
   limit_ns_ = timeout_ns == 0 ? timeout_ns_ : timeout_ns;

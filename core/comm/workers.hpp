@@ -27,6 +27,10 @@
 // worker whose own members fail needs no report, it has its group's.
 //
 // Once a collective has failed the run is over, as in a group; the next one begins with begin_run() on all workers.
+//
+// A *part* is the meeting of a group of some replicas. It takes part in the runs of the meeting of all of them, its
+// whole, and costs nothing in a run in which nobody comes to it: it listens from its first collective on, and says that a
+// worker has left where it has met there. Of the others the whole's notice says that they did not.
 #pragma once
 
 #include <atomic>
@@ -78,6 +82,11 @@ class WorkerMeeting final : public TransportListener {
     // all workers' counts. Less than a unit of each member's for each worker is taken as that.
     std::size_t most_bytes = kDefaultStagingBytes;
     BackgroundWork* background = nullptr;  // which outlives the meeting; NULL: none
+    // Of a part, NULL and empty elsewhere: its whole, which outlives it; which of its workers these are, ascending;
+    // which of all replicas the members are.
+    WorkerMeeting* whole = nullptr;
+    std::span<const int> workers = {};
+    std::span<const int32_t> replicas = {};
   };
 
   // `group` outlives it, and so does the transport, whose listener it is. Throws std::bad_alloc.
@@ -92,17 +101,29 @@ class WorkerMeeting final : public TransportListener {
   int num_members() const noexcept { return members().num_members(); }
   // The first of this worker's members.
   int first() const noexcept { return members().first(); }
+  // What programs call a worker, and a member.
+  int named(int worker) const noexcept {
+    return workers_.empty() || worker < 0 ? worker : workers_[static_cast<std::size_t>(worker)];
+  }
+  int replica_of(int rank) const noexcept {
+    return replicas_.empty() ? rank : replicas_[static_cast<std::size_t>(rank)];
+  }
   const Host& host() const noexcept { return host_; }
   // Each member says there when it comes, before it arrives; and who came last, once the workers have met.
   Attendance& attendance() noexcept { return attendance_; }
   // Of this worker; see Options::most_bytes.
   std::size_t own_staging_bytes() const noexcept { return most_bytes_; }
 
-  // Before a run, after the group's, with no member inside.
+  // Before a run, after the group's and after the whole's, with no member inside.
   void begin_run() noexcept;
   // All members have left their functions: peers that wait for this worker hear of it. `failure` says why where
-  // `returned` is not OK.
+  // `returned` is not OK. Of a part: any thread, and again is the same as once.
   void leave(Status returned, const ErrorRecord& failure) noexcept;
+  // Of a part: it is to leave in this run, where it has not yet; others may wait for that.
+  bool joined() const noexcept { return joined_.load(std::memory_order_acquire); }
+  // Of a whole, before it leaves: the parts that it will say have left, each of which does so before; as bits.
+  uint64_t close_parts() noexcept { return closed_parts_ = parts_.load(std::memory_order_acquire); }
+  bool is_in(uint64_t parts) const noexcept { return (parts & part_bit()) != 0; }
 
   // The messages of the blocking collectives. A member writes what it brings before it arrives.
   WorkerRound& round() noexcept { return *round_; }
@@ -150,6 +171,8 @@ class WorkerMeeting final : public TransportListener {
             .number = number,
             .part = 0};
   }
+  // Before a round begins: a part is in this run from its first one on.
+  void take_part() noexcept;
   // Streams that no round has had on this worker, from which on the workers may agree on some; the carrier asks, and
   // takes them.
   uint32_t next_stream() const noexcept { return next_stream_; }
@@ -176,8 +199,9 @@ class WorkerMeeting final : public TransportListener {
     WorkerNotice notice;
     Reading reading = Reading::kBad;
     bool read = false;
+    bool elsewhere = false;  // the whole's notice stands for it
     // False: it is under way, cancelled or lost.
-    bool here() const noexcept { return transfer.end() == Transfer::End::kDone; }
+    bool here() const noexcept { return elsewhere || transfer.end() == Transfer::End::kDone; }
     bool good() noexcept;
   };
   struct Peer {
@@ -192,6 +216,11 @@ class WorkerMeeting final : public TransportListener {
   MessageKey notice(Kind kind) const noexcept {
     return {.generation = 0, .run = run_, .group = group_.number(), .series = kind, .number = 0, .part = 0};
   }
+  void listen() noexcept;
+  void join_run() noexcept;
+  void hear_of_whole() noexcept;
+  // Several parts may share a bit: if one of them has met, all give notices.
+  uint64_t part_bit() const noexcept { return uint64_t{1} << (static_cast<uint32_t>(group_.number()) % 64); }
   template <class Body>
   void each_peer(Body&& body) noexcept {
     for (int w = 0; w < num_workers(); ++w) {
@@ -241,12 +270,20 @@ class WorkerMeeting final : public TransportListener {
   BackgroundWork* const background_;
   const int me_;
   std::pmr::vector<int> firsts_;
+  WorkerMeeting* const whole_;
+  std::pmr::vector<int> workers_;
+  std::pmr::vector<int32_t> replicas_;
   uint32_t run_ = 0;
   uint32_t next_stream_ = kFirstPlanned;
   uint64_t number_ = 0;  // the blocking collective under way, from 1
   // relaxed: a run that is past its deadline is left while its carrier may still be inside.
   std::atomic<uint64_t> completed_{0};  // those whose messages have all been sent
   std::atomic<bool> reported_{false};   // the leader has sent its report in this run
+  std::atomic<uint64_t> parts_{0};      // of a whole: those that this worker has come to in this run
+  uint64_t closed_parts_ = 0;           // the same when the run ended
+  std::atomic<bool> joined_{false};     // of a part: it is one of these
+  std::atomic<bool> said_{false};       // and has said that its members have left
+  std::atomic<bool> listening_{false};  // for notices
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
   std::byte own_leave_[WorkerNotice::kBytes];

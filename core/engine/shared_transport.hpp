@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SharedTransport: one transport for several meetings. They keep their messages apart by the group in their keys; each
-// has a share, with a listener of its own. A run's messages are let go when every share has forgotten that run.
+// has a share, with a listener of its own. A run's messages are let go when every share has forgotten that run which ever
+// forgets one: the others leave it to those.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <mutex>
 
@@ -13,21 +13,21 @@ namespace dist {
 
 class SharedTransport final : public TransportListener {
  public:
-  static constexpr std::size_t kShares = 2;
-
   // `below` outlives it.
   explicit SharedTransport(Transport& below) noexcept;
-  // No share is used any more.
+  // There is no share any more.
   ~SharedTransport();
   SharedTransport(const SharedTransport&) = delete;
   SharedTransport& operator=(const SharedTransport&) = delete;
 
-  Transport& share(std::size_t k) noexcept { return shares_[k]; }
-  void happened() noexcept override;
-
- private:
+  // One of them, which comes and goes with this object. Nothing of it is under way at its end.
   class Share final : public Transport {
    public:
+    explicit Share(SharedTransport& whole) noexcept;
+    ~Share();
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
     int num_workers() const noexcept override { return below().num_workers(); }
     int me() const noexcept override { return below().me(); }
     std::size_t credit() const noexcept override { return below().credit(); }
@@ -41,30 +41,45 @@ class SharedTransport final : public TransportListener {
     }
     void cancel(Transfer& transfer) noexcept override { below().cancel(transfer); }
     void forget(uint32_t generation, uint32_t run) noexcept override {
-      whole_->forget(*this, generation, run);
+      whole_.forget(*this, generation, run);
     }
     void progress() noexcept override { below().progress(); }
     bool reaches_others() const noexcept override { return below().reaches_others(); }
     bool lost(int worker) const noexcept override { return below().lost(worker); }
     int num_connections() const noexcept override { return below().num_connections(); }
-    void listen(TransportListener* listener) noexcept override { whole_->listen(*this, listener); }
+    void listen(TransportListener* listener) noexcept override { whole_.listen(*this, listener); }
     void close() noexcept override { below().close(); }
 
    private:
     friend class SharedTransport;
-    Transport& below() const noexcept { return whole_->below_; }
+    // A list that the share is in.
+    struct Link {
+      Share* next = nullptr;
+      Share** before = nullptr;  // NULL: it is in none
+    };
+    Transport& below() const noexcept { return whole_.below_; }
 
-    SharedTransport* whole_ = nullptr;
+    SharedTransport& whole_;
     TransportListener* listener_ = nullptr;
     MessageKey first_;  // the first run that it has not forgotten
+    Link listening_;
+    Link forgetting_;
   };
 
+  void happened() noexcept override;
+
+ private:
+  using List = Share::Link Share::*;
+  static void link(Share*& list, Share& share, List at) noexcept;
+  static void unlink(Share& share, List at) noexcept;
   void forget(Share& share, uint32_t generation, uint32_t run) noexcept;
   void listen(Share& share, TransportListener* listener) noexcept;
 
   Transport& below_;
   std::mutex mutex_;
-  std::array<Share, kShares> shares_;
+  // So that a share that neither listens nor forgets costs the others nothing.
+  Share* listening_ = nullptr;
+  Share* forgetting_ = nullptr;
 };
 
 }  // namespace dist

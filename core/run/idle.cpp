@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: what is done only while no run is under way: groups are made and ended, a strategy is
 // destroyed.
+#include <cstdint>
+#include <new>
 #include "core/run/device_team.hpp"
 #include "core/run/inner_pool.hpp"
+
+#include "core/run/group_tag.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {
 namespace {
+
+[[gnu::cold]] Status not_a_number(int64_t number) noexcept {
+  return fail(DIST_RESOURCE_EXHAUSTED, "the strategy has made %lld groups: there are no more numbers",
+              static_cast<long long>(number));
+}
 
 Status under_way(const char* call, const char* advice) noexcept {
   return failed_precondition("%s(): a run is under way; %s", call, advice);
@@ -46,15 +55,44 @@ bool ReplicaPool::idle_locked() const noexcept {
 }
 
 Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
-  if (options_.workers != nullptr) return not_over_workers("a group of some replicas");
   DIST_TRY(check_ids(ids, options_.num_replicas));
   constexpr const char* kCall = "dist_group_create";
   constexpr const char* kAdvice = "make groups before runs";
   if (!lock_.try_lock()) return under_way(kCall, kAdvice);
   const RunLockHolder holder(lock_);
   DIST_TRY(check_idle_locked(kCall, kAdvice));
-  *out = subgroups_.create(*this, ids, group_.policy(), host_, options_.timeout_ns, options_.channels);
+  *out = subgroups_.create(*this, ids, making());
   return kOk;
+}
+
+// Numbers are one above the largest that any worker has used, so that a worker that was told of a failure alone, after
+// the others had made the group, is no obstacle to the next one.
+Status ReplicaPool::create_group_in_turn(std::span<const int32_t> ids, Subgroup** out) {
+  WorkerLink& link = *options_.workers;
+  DIST_TRY(check_ids(ids, options_.replicas.global()));
+  const GroupTag tag(ids);
+  int64_t number = subgroups_.latest_number();
+  DIST_TRY(link.largest({&number, 1}, tag.text(), tag.digest()));
+  if (number < 0 || number == INT32_MAX) return not_a_number(number);
+  Subgroup* made = nullptr;
+  try {
+    const GroupShape shape(memory_, ids, link.meeting());
+    made = subgroups_.make(*this, link, shape, static_cast<int32_t>(number) + 1, making());
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+  // It is there when all have made it.
+  if (const Status all_have = link.largest({&number, 1}, tag.text(), tag.digest()); !all_have.ok()) {
+    subgroups_.destroy(made);
+    return all_have;
+  }
+  subgroups_.keep(made);
+  *out = made;
+  return kOk;
+}
+
+Subgroups::Making ReplicaPool::making() const noexcept {
+  return {group_.policy(), host_, options_.timeout_ns, options_.channels};
 }
 
 Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
@@ -68,7 +106,7 @@ Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
   constexpr const char* kAdvice = "let it end first";
   if (!lock_.try_lock()) return under_way(kCall, kAdvice);
   const RunLockHolder holder(lock_);
-  if (group->group.held())
+  if (group->here && group->here->group.held())
     return failed_precondition("%s(): works of the group are left; destroy them first", kCall);
   DIST_TRY(check_idle_locked(kCall, kAdvice));
   subgroups_.destroy(group);

@@ -81,9 +81,10 @@ class Replica {
   Member member(const char* tag, int64_t timeout_ns) noexcept {
     return {group_, place_.rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_, meeting_};
   }
-  // As a member of a group of some replicas.
-  Member member(Group& group, int rank, const char* tag, int64_t timeout_ns) noexcept {
-    return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
+  // As a member of a group of some replicas. `meeting`: with members of other workers, or NULL.
+  Member member(Group& group, int rank, const char* tag, int64_t timeout_ns,
+                WorkerMeeting* meeting) noexcept {
+    return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_, meeting};
   }
 
   // Calls body(first, last) for parts of [begin, end) of `grain` indices or more, on the threads of its

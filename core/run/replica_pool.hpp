@@ -122,6 +122,8 @@ class ReplicaPool {
   // Groups of some replicas, made and ended between runs.
   // `ids` ascend.
   Status create_group(std::span<const int32_t> ids, Subgroup** out);
+  // Over several workers, of the ids of all of them, in a turn of all of them.
+  Status create_group_in_turn(std::span<const int32_t> ids, Subgroup** out);
   // Not a group of logical devices, which ends with their team. In a forked child nothing is done.
   Status destroy_group(Subgroup* group) noexcept;
   LazyChannel& channel() noexcept { return channel_; }
@@ -194,6 +196,7 @@ class ReplicaPool {
   class CancelLink;
 
   Seat& seat(const Replica& replica) const noexcept { return seats_[replica.rank()]; }
+  Subgroups::Making making() const noexcept;
   int first_library_replica() const noexcept { return options_.threads == DIST_THREADS_CALLER ? 1 : 0; }
   static void* thread_main(void* argument);
   void serve(Seat& seat);

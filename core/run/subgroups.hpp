@@ -16,22 +16,44 @@
 #include "core/base/status.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/comm/group.hpp"
+#include "core/run/worker_group.hpp"
 
 namespace dist {
 
 class Replica;
 class ReplicaPool;
 
-// Some replicas, as the host holds them.
+// Some replicas, as the host holds them. Programs see ids and ranks of all workers; groups and channels have the members
+// that are here.
 struct Subgroup {
-  Subgroup(ReplicaPool& owner, Memory& memory, int size, const WaitPolicy& policy, const Host& host,
-           int64_t timeout_ns, const Membership& membership, const ChannelHome& home)
-      : pool(owner),
-        group(memory, size, policy, host, timeout_ns, membership),
-        channel(memory, group, home, nullptr) {}
+  struct Here {
+    // `link` and `shape`: where members of other workers may be in it; else NULL.
+    Here(Memory& memory, int size, const WaitPolicy& policy, const Host& host, int64_t timeout_ns,
+         const Membership& membership, const ChannelHome& home, WorkerLink* link, const GroupShape* shape)
+        : group(memory, size, policy, host, timeout_ns, membership),
+          others(link != nullptr && shape->spans_workers()
+                     ? std::make_optional<WorkerGroup>(memory, *link, group, host, *shape)
+                     : std::nullopt),
+          channel(memory, group, home, others ? &others->meeting() : nullptr) {}
+    Group group;
+    std::optional<WorkerGroup> others;  // workers that have members, where these are several
+    LazyChannel channel;
+  };
+
+  Subgroup(ReplicaPool& owner, Memory& memory, int32_t its_number)
+      : pool(owner), number(its_number), ids(&memory) {}
+  int size() const noexcept {
+    return here && ids.empty() ? here->group.size() : static_cast<int>(ids.size());
+  }
+  // Of a replica by its id; -1: it is no member.
+  int rank(int32_t id) const noexcept;
+  // The meeting with members of other workers; NULL: there are none.
+  WorkerMeeting* meeting() noexcept { return here && here->others ? &here->others->meeting() : nullptr; }
+
   ReplicaPool& pool;
-  Group group;
-  LazyChannel channel;
+  const int32_t number;
+  std::pmr::vector<int32_t> ids;  // where there are several workers; else empty: the seats are the ids
+  std::optional<Here> here;       // none: no member is of this worker
 };
 
 // The replica as a member of the group. `call` is the function's name in messages.
@@ -50,37 +72,59 @@ class Subgroups {
     while (!all_.empty()) destroy(all_.back());
   }
 
+  // What all groups are made with.
+  struct Making {
+    WaitPolicy policy;
+    const Host& host;
+    int64_t timeout_ns;
+    const ChannelHome& home;
+  };
   // Outside runs. Throws std::bad_alloc.
-  Subgroup* create(ReplicaPool& pool, std::span<const int32_t> seats, WaitPolicy policy, const Host& host,
-                   int64_t timeout_ns, const ChannelHome& home);
+  Subgroup* create(ReplicaPool& pool, std::span<const int32_t> seats, const Making& making);
+  // Of several workers, in two steps: it has its number, and is one of the groups, once all have made it.
+  Subgroup* make(ReplicaPool& pool, WorkerLink& link, const GroupShape& shape, int32_t number,
+                 const Making& making);
+  void keep(Subgroup* made) noexcept;
   void destroy(Subgroup* subgroup) noexcept;
+  int32_t latest_number() const noexcept { return latest_number_; }
   bool empty() const noexcept { return all_.empty(); }
 
   void begin_run(const RunDeadline& deadline) noexcept {
-    for (Subgroup* each : all_) {
-      each->channel.begin_run();
-      each->group.begin_run(deadline);
-    }
+    each_here([&](Subgroup::Here& here) {
+      here.channel.begin_run();
+      here.group.begin_run(deadline);
+    });
   }
   // A member of the pool has left its function.
   void leave(int seat, Status returned, const ErrorRecord& failure) noexcept;
   void condemn(const ErrorRecord& why) noexcept {
-    for (Subgroup* each : all_) each->group.condemn(why);
+    each_here([&](Subgroup::Here& here) { here.group.condemn(why); });
   }
   // Any thread, at any time.
   void cancel() noexcept;
   // Any thread, while a run lasts.
   void cancel(const char* reason) noexcept {
-    for (Subgroup* each : all_) each->group.cancel(reason);
+    each_here([&](Subgroup::Here& here) { here.group.cancel(reason); });
   }
   // Any thread, at any time; `visit` must not call the host.
   template <class Visit>
   void each(Visit&& visit) {
     const std::lock_guard lock(mutex_);
-    for (const Subgroup* each : all_) visit(each->group);
+    for (const Subgroup* each : all_) visit(*each);
   }
 
  private:
+  template <class Body>
+  void each_here(Body&& body) noexcept {
+    for (Subgroup* each : all_) {
+      if (each->here) body(*each->here);
+    }
+  }
+  Subgroup* make_empty(ReplicaPool& pool, int32_t number);
+  void fill(Subgroup& made, std::span<const int32_t> seats, const Making& making, WorkerLink* link,
+            const GroupShape* shape);
+  void unmake(Subgroup* made) noexcept;
+
   Memory& memory_;
   WaitGraph& graph_;
   const Naming naming_;

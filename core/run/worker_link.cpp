@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/collective/collectives.hpp"
+#include "core/run/worker_group.hpp"
 
 namespace dist {
 namespace {
@@ -46,16 +47,29 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       unreachable_(static_cast<int>(options.replicas.size()), options.me),
       transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),
       crossings_(options.helpers),
-      replicas_(memory, transport_.share(0), group, host, meeting_of(options.replicas, options, crossings_)),
+      replicas_share_(transport_),
+      replicas_(memory, replicas_share_, group, host, meeting_of(options.replicas, options, crossings_)),
+      carriers_share_(transport_),
       carriers_group_(memory, 1, group.policy(), host, options.timeout_ns,
                       {.number = kCarriers, .naming = {.first = GlobalReplica{options.me}, .workers = true}}),
-      carriers_(memory, transport_.share(1), carriers_group_, host,
-                meeting_of(std::span(kOneEach).first(options.replicas.size()), options, crossings_)) {}
+      carriers_(memory, carriers_share_, carriers_group_, host,
+                meeting_of(std::span(kOneEach).first(options.replicas.size()), options, crossings_)),
+      groups_(&memory) {}
+
+void WorkerLink::remove(WorkerGroup& group) noexcept {
+  groups_.erase(std::find(groups_.begin(), groups_.end(), &group));
+}
 
 void WorkerLink::owe(const ErrorRecord& why) noexcept {
   const std::lock_guard lock(owing_);
   ++owed_;
   owed_why_ = why;
+}
+
+void WorkerLink::begin_meetings() noexcept {
+  replicas_.begin_run();
+  carriers_.begin_run();
+  for (WorkerGroup* const each : groups_) each->begin_run();
 }
 
 void WorkerLink::settle() noexcept {
@@ -67,8 +81,7 @@ void WorkerLink::settle() noexcept {
     why = owed_why_;
   }
   for (; owed > 0; --owed) {
-    replicas_.begin_run();
-    carriers_.begin_run();
+    begin_meetings();
     end_run(Status(why.code), why);
   }
 }
@@ -77,12 +90,14 @@ void WorkerLink::begin_run(const RunDeadline& deadline) noexcept {
   settle();
   open_ = true;
   carriers_group_.begin_run(deadline);
-  replicas_.begin_run();
-  carriers_.begin_run();
+  begin_meetings();
 }
 
 void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
   open_ = false;
+  if (const uint64_t parts = replicas_.close_parts(); parts != 0) {
+    for (WorkerGroup* const each : groups_) each->end_run(parts, outcome, why);
+  }
   replicas_.leave(outcome, why);
   carriers_.leave(outcome, why);
 }

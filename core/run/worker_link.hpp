@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "core/async/crossings.hpp"
 #include "core/base/host.hpp"
@@ -23,6 +25,8 @@
 #include "core/trace/recorder.hpp"
 
 namespace dist {
+
+class WorkerGroup;
 
 class WorkerLink final : public AcrossWorkers {
  public:
@@ -59,6 +63,10 @@ class WorkerLink final : public AcrossWorkers {
 
   WorkerMeeting& meeting() noexcept { return replicas_; }
   Crossings& crossings() noexcept { return crossings_; }
+  SharedTransport& transport() noexcept { return transport_; }
+  // Groups of some replicas, which are in the runs too: between runs. add() throws std::bad_alloc.
+  void add(WorkerGroup& group) { groups_.push_back(&group); }
+  void remove(WorkerGroup& group) noexcept;
   bool reaches_others() const noexcept { return way_.transport() != nullptr; }
   // Peers hear that this worker has left. Any thread, also while a replica is inside a collective.
   void close() noexcept { way_.close(); }
@@ -91,6 +99,7 @@ class WorkerLink final : public AcrossWorkers {
   static constexpr int32_t kCarriers = -1;
 
   void settle() noexcept;
+  void begin_meetings() noexcept;
   Member carrier() noexcept {
     return {carriers_group_, 0, nullptr, 0, cache_bytes_, recorder_, nullptr, &carriers_};
   }
@@ -102,9 +111,12 @@ class WorkerLink final : public AcrossWorkers {
   UnreachableTransport unreachable_;
   SharedTransport transport_;
   Crossings crossings_;
+  SharedTransport::Share replicas_share_;
   WorkerMeeting replicas_;
+  SharedTransport::Share carriers_share_;
   Group carriers_group_;
   WorkerMeeting carriers_;
+  std::pmr::vector<WorkerGroup*> groups_;
   bool open_ = false;  // a run
   std::mutex owing_;
   int owed_ = 0;

@@ -9,7 +9,7 @@ namespace dist {
 namespace {
 
 LazyChannel& channel_of(Replica& replica, const Subgroup* group) noexcept {
-  return group == nullptr ? replica.pool().channel() : const_cast<Subgroup*>(group)->channel;
+  return group == nullptr ? replica.pool().channel() : const_cast<Subgroup*>(group)->here->channel;
 }
 
 Status plan(Replica& replica, const Member& member, Call& call, const Later& later, Ref<Work>* out) {

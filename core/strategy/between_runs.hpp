@@ -26,6 +26,8 @@ class BetweenRuns {
   Status begin_for(const Value* value, Strategy& strategy, const char* call) noexcept;
   // Where other workers take part, a turn of all of them.
   Status begin_among_workers(Strategy& strategy, const char* call) noexcept;
+  // False: there was nothing to wait for.
+  bool has_begun() const noexcept { return pool_ != nullptr; }
 
  private:
   ReplicaPool* pool_ = nullptr;

@@ -300,10 +300,10 @@ void write_groups(Strategy& strategy, TextOut& out) {
     int size;
   };
   std::pmr::vector<Shape> shapes(&strategy.memory());
-  strategy.pool().groups().each([&](const Group& group) {
-    shapes.push_back({group.number(), group.size()});
+  strategy.pool().groups().each([&](const Subgroup& group) {
+    shapes.push_back({group.number, group.size()});
   });
-  out.add("groups: 0 of all %d replicas", strategy.replicas().local());
+  out.add("groups: 0 of all %d replicas", strategy.replicas().global());
   for (const Shape& shape : shapes) out.add(", %d of %d", shape.number, shape.size);
   out.put("\n");
 }

@@ -299,19 +299,31 @@ DIST_API DIST_NODISCARD dist_status dist_all_gather_value(dist_replica *replica,
  * Some replicas of a strategy, for collectives among them: dist_collective_options.group. Groups may overlap and
  * meet at the same time. Members that wait for each other in different groups get an error, not a hang.
  *
+ * Over several workers ids and ranks are those of all, and every worker makes the same groups in the same order, as
+ * one of the calls that all of them make (workers.h), also one that has no member. After a failure there is no group on
+ * a worker that was told of it; the strategy is as it was. Members of different workers that wait for each other in
+ * different groups are not found out: their deadlines end that. A group of one worker's replicas meets without the others.
+ *
  * Shape    1 <= n <= R ids in 0 .. R-1, ascending: the rank in the group is the position, so that sums keep the
  *          order of ids.
- * Context  Strategy, concurrent; not while a run is under way.
+ * Context  Strategy, concurrent; not while a run is under way. Over several workers it waits for that run.
+ * Blocks   Over several workers: until all make the group, at most the strategy's timeout.
  * Owns     *out_group is the caller's: dist_group_destroy(), before dist_strategy_destroy().
- * Errors   INVALID_ARGUMENT     NULL, n, or an id that is out of range or not above the one before.
+ * Errors   INVALID_ARGUMENT     NULL, n, or an id that is out of range or not above the one before. The workers give
+ *                               other ids; the report has both lists, of long ones the beginnings.
  *          FAILED_PRECONDITION  a run is under way; a forked child.
  *          RESOURCE_EXHAUSTED   no memory.
+ *          DEADLINE_EXCEEDED    a worker did not make it in time, or a run was under way for so long.
+ *          ABORTED              a worker failed, or did something else; the report names it.
+ *          UNAVAILABLE          a worker is lost.
+ *          CANCELLED            dist_strategy_cancel().
  */
 DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, const int32_t *replica_ids,
                                                       size_t n, dist_group **out_group);
 
 /**
- * Ends a group. NULL is fine.
+ * Ends a group. NULL is fine. Over several workers it ends on this one alone, and waits for nobody: where others use it
+ * later, their collectives are told that this worker has left, when its run is over.
  *
  * Context  Strategy, concurrent; not while a run is under way.
  * Owns     Takes the group, unless it fails.
@@ -319,7 +331,7 @@ DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, c
  */
 DIST_API DIST_NODISCARD dist_status dist_group_destroy(dist_group *group);
 
-/** How many replicas it has; 0 for NULL. */
+/** How many replicas it has, of all workers; 0 for NULL. */
 DIST_API int32_t dist_group_size(const dist_group *group);
 
 /** The rank of a replica in the group; -1 where it is no member, or for NULL. */

@@ -18,10 +18,10 @@
  * Rules
  *   - Creating a strategy waits for nobody. The first call that needs another worker waits for it, up to its deadline.
  *   - All workers make the same calls in the same order, each from one thread at a time: runs, what reduces or gathers,
- *     passes over datasets, dist_variable_create(), dist_variable_read() of one that is synchronized on reading,
- *     dist_metric_result(), dist_variable_check_drift(), and dist_checkpoint_save(), of which worker 0 alone writes a
- *     file, at its path. Calls of a kind are paired by their number alone, so that a call that one worker leaves out is
- *     not noticed where the next one looks the same.
+ *     passes over datasets, dist_group_create(), dist_variable_create(), dist_variable_read() of one that is synchronized
+ *     on reading, dist_metric_result(), dist_variable_check_drift(), and dist_checkpoint_save(), of which worker 0 alone
+ *     writes a file, at its path. Calls of a kind are paired by their number alone, so that a call that one worker leaves
+ *     out is not noticed where the next one looks the same.
  *   - What is said of replicas that disagree, leave, err, are late or are cancelled holds for workers: everybody returns, and
  *     the report says which worker it was (dist_error_info.worker). Worker 0 writes the report for all; others wait for
  *     it up to one second, and then decide alone and say so. Where a call fails on one worker alone, by a run's cancel object
@@ -35,10 +35,17 @@
  *   - Collectives have the bits of one process with all replicas, in the same order.
  *   - A value has the components of its own worker's replicas, and a variable their copies: R is their number there. A value
  *     that is not distributed is one contribution of each worker: dist_reduce() adds them or takes their mean, dist_gather()
- *     joins them. merge_call runs once on each worker, and its function's status is that worker's. ONLY_FIRST_REPLICA means the first one of each worker. Assignments from outside write to this worker's copies:
- *     all workers assign the same.
- *   - Not over several workers: groups of some replicas, asynchronous and planned collectives, runs inside a merge function,
- *     reduce_apply of complex64, logical devices, functions of the host's own for cross-replica operations (UNIMPLEMENTED).
+ *     joins them. merge_call runs once on each worker, and its function's status is that worker's. ONLY_FIRST_REPLICA means
+ *     the first one of each worker. Assignments from outside write to this worker's copies: all workers assign the same.
+ *   - A group of some replicas (dist_group_create()) is one of all workers: those that have members in it meet, in the order
+ *     of each one's own calls there. Its lowest worker reports for all. A worker that has not come to it in a run is missed
+ *     when that run is over there, or one of its members has failed.
+ *   - Asynchronous and planned collectives go on while a replica of each worker is inside a call that waits, and, but with
+ *     DIST_THREADS_HOST, whenever a message has come. Those of a group are begun in the same order on all workers; plans,
+ *     and the packs of one, in any order. Four of a group's asynchronous ones are on their way at a time, each with a
+ *     quarter of staging_bytes; a plan's packs share them. That tensors do not fit together is found in each round of a plan.
+ *   - Not over several workers: runs inside a merge function, reduce_apply of complex64, logical devices, functions of the
+ *     host's own for cross-replica operations (UNIMPLEMENTED).
  */
 #ifndef DIST_WORKERS_H
 #define DIST_WORKERS_H

@@ -445,9 +445,6 @@ static void what_does_not_fit_is_refused(void **state) {
   assert_ok(dist_strategy_create(&options, &strategy));
   dist_strategy *twin = NULL;
   assert_fails(dist_strategy_create(&options, &twin), DIST_FAILED_PRECONDITION, "worker 1 has joined");
-  int32_t ids[] = {0, 1};
-  dist_group *group = NULL;
-  assert_fails(dist_group_create(strategy, ids, 2, &group), DIST_UNIMPLEMENTED, "several workers");
   assert_ok(dist_strategy_destroy(strategy));
   dist_cluster_resolver_destroy(resolver);
   dist_network_destroy(network);

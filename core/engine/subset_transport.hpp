@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// SubsetTransport: some of a transport's workers, numbered 0, 1, ... in the order of their numbers there. The others are
+// neither seen nor spoken to.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/engine/transport.hpp"
+
+namespace dist {
+
+class SubsetTransport final : public Transport {
+ public:
+  // `workers` ascend, and this one is among them. `below` outlives it. Throws std::bad_alloc.
+  SubsetTransport(Memory& memory, Transport& below, std::span<const int> workers)
+      : below_(below),
+        workers_(workers.begin(), workers.end(), &memory),
+        me_(static_cast<int>(std::find(workers.begin(), workers.end(), below.me()) - workers.begin())) {}
+
+  int num_workers() const noexcept override { return static_cast<int>(workers_.size()); }
+  int me() const noexcept override { return me_; }
+  std::size_t credit() const noexcept override { return below_.credit(); }
+  void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+            Transfer& transfer) noexcept override {
+    below_.send(there(to), key, data, bytes, transfer);
+  }
+  void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+               Transfer& transfer) noexcept override {
+    below_.receive(there(from), key, data, bytes, transfer);
+  }
+  void cancel(Transfer& transfer) noexcept override { below_.cancel(transfer); }
+  void forget(uint32_t generation, uint32_t run) noexcept override { below_.forget(generation, run); }
+  void progress() noexcept override { below_.progress(); }
+  bool reaches_others() const noexcept override { return below_.reaches_others(); }
+  bool lost(int worker) const noexcept override { return below_.lost(there(worker)); }
+  // Those to workers that are not seen are counted too.
+  int num_connections() const noexcept override { return below_.num_connections(); }
+  void listen(TransportListener* listener) noexcept override { below_.listen(listener); }
+  void close() noexcept override { below_.close(); }
+
+ private:
+  int there(int worker) const noexcept { return workers_[static_cast<std::size_t>(worker)]; }
+
+  Transport& below_;
+  const std::pmr::vector<int> workers_;
+  const int me_;
+};
+
+}  // namespace dist

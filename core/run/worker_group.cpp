@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/worker_group.hpp"
+
+#include "core/run/worker_link.hpp"
+
+namespace dist {
+
+GroupShape::GroupShape(Memory& memory, std::span<const int32_t> given, const WorkerMeeting& all)
+    : ids(given.begin(), given.end(), &memory), seats(&memory), workers(&memory), members(&memory) {
+  int worker = 0;
+  for (const int32_t id : ids) {
+    while (id >= all.members().first_of(worker + 1)) ++worker;
+    if (workers.empty() || workers.back() != worker) {
+      workers.push_back(worker);
+      members.push_back(0);
+    }
+    ++members.back();
+    if (worker == all.me()) seats.push_back(id - all.first());
+  }
+}
+
+WorkerGroup::WorkerGroup(Memory& memory, WorkerLink& link, Group& group, const Host& host,
+                         const GroupShape& shape)
+    : link_(link),
+      group_(group),
+      share_(link.transport()),
+      transport_(memory, share_, shape.workers),
+      meeting_(memory, transport_, group, host,
+               {shape.members, group.timeout_ns(), link.meeting().own_staging_bytes(), &link.crossings(),
+                &link.meeting(), shape.workers, shape.ids}) {
+  link_.add(*this);
+}
+
+WorkerGroup::~WorkerGroup() { link_.remove(*this); }
+
+void WorkerGroup::begin_run() noexcept {
+  // Who has been left inside at a run's deadline may be on its way out. Nobody is in a group that has not met.
+  if (meeting_.joined() || failed_.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(mutex_);
+    failed_.store(false, std::memory_order_relaxed);
+    returned_ = kOk;
+    meeting_.begin_run();
+  } else {
+    meeting_.begin_run();
+  }
+  inside_.store(group_.size(), std::memory_order_relaxed);
+  closed_.store(false, std::memory_order_relaxed);
+}
+
+void WorkerGroup::leave(Status returned, const ErrorRecord& failure) noexcept {
+  if (!returned.ok()) {
+    const std::lock_guard lock(mutex_);
+    if (returned_.ok() || (returned_.code() == DIST_ABORTED && returned.code() != DIST_ABORTED)) {
+      returned_ = returned;
+      failure_ = failure;
+    }
+    failed_.store(true, std::memory_order_relaxed);
+  }
+  // acq_rel: the last one sees what the others have left.
+  if (inside_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!meeting_.joined() && !failed_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  // Of a cancelled run its end says more than members that have returned well.
+  if (closed_.load(std::memory_order_relaxed) || (returned_.ok() && group_.cancelled())) return;
+  meeting_.leave(returned_, failure_);
+}
+
+void WorkerGroup::end_run(uint64_t parts, Status outcome, const ErrorRecord& why) noexcept {
+  if (!meeting_.is_in(parts)) return closed_.store(true, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  meeting_.leave(outcome, why);
+  closed_.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace dist
