@@ -376,21 +376,20 @@ static void who_is_no_member_is_told_so(void **state) {
   }
 }
 
+#define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, make_scene, end_scene)
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(who_disagrees_is_named),
-      cmocka_unit_test(who_leaves_is_named),
-      cmocka_unit_test(who_fails_is_named),
-      cmocka_unit_test(who_is_late_is_named),
-      cmocka_unit_test(who_cancels_ends_it_for_all),
-      cmocka_unit_test(groups_in_another_order_end),
-      cmocka_unit_test(who_is_no_member_is_told_so),
+      IN_SCENE(who_disagrees_is_named),
+      IN_SCENE(who_leaves_is_named),
+      IN_SCENE(who_fails_is_named),
+      IN_SCENE(who_is_late_is_named),
+      IN_SCENE(who_cancels_ends_it_for_all),
+      IN_SCENE(groups_in_another_order_end),
+      IN_SCENE(who_is_no_member_is_told_so),
       cmocka_unit_test(the_last_member_to_leave_is_missed_at_once),
-  };
-  const struct CMUnitTest gone[] = {
       cmocka_unit_test(a_lost_worker_is_named),
       cmocka_unit_test(who_has_ended_the_group_is_missed),
   };
-  const int failed = cmocka_run_group_tests_name("trouble", tests, make_scene, end_scene);
-  return failed + cmocka_run_group_tests_name("gone", gone, NULL, NULL);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }
