@@ -327,8 +327,11 @@ Status check_first(const Member& member, Call& call, const Update& update) noexc
   return check(call, update);
 }
 
+// An operator for contributions that are all the same.
+void keep_first(void*, const void*, std::size_t, dist_dtype, void*) noexcept {}
+
 // Over several workers the gradients are reduced first, and what they come to is applied on each: its replicas all
-// bring the same then, of which the largest is what each of them has.
+// bring the same then.
 Status reduce_and_apply(Memory& memory, const Member& member, const Call& call, const Update& update,
                         double* out_norm) noexcept {
   constexpr std::size_t kAlign = 64;
@@ -342,7 +345,6 @@ Status reduce_and_apply(Memory& memory, const Member& member, const Call& call, 
   DIST_TRY(checked.check(member.meeting->first() + member.me, member.num_global(), scratch));
   DIST_TRY(check(call, update));
   for (std::size_t t = 0; t < call.n; ++t) {
-    if (call.in[t].dtype == DIST_COMPLEX64) return not_over_workers("reduce_apply of complex64");
     bytes += size_of(t);
   }
   auto* const room = static_cast<std::byte*>(memory.try_allocate(bytes, kAlign));
@@ -361,11 +363,12 @@ Status reduce_and_apply(Memory& memory, const Member& member, const Call& call, 
   if (status.ok()) {
     Call step = call;
     step.in = sums;
-    step.op = DIST_REDUCE_MAX;
+    step.op = DIST_REDUCE_USER;
+    step.user_op = keep_first;
+    step.user_data = nullptr;
     step.numerics = DIST_NUMERICS_ORDERED;
     step.contributions = 0;
     step.weights = nullptr;
-    step.user_op = nullptr;
     step.element_bytes = 0;
     status = reduce_apply(memory, member.local(), step, update, out_norm);
   }

@@ -44,8 +44,8 @@
  *     DIST_THREADS_HOST, whenever a message has come. Those of a group are begun in the same order on all workers; plans,
  *     and the packs of one, in any order. Four of a group's asynchronous ones are on their way at a time, each with a
  *     quarter of staging_bytes; a plan's packs share them. That tensors do not fit together is found in each round of a plan.
- *   - Not over several workers: runs inside a merge function, reduce_apply of complex64, logical devices, functions of the
- *     host's own for cross-replica operations (UNIMPLEMENTED).
+ *   - Not over several workers: runs inside a merge function, logical devices, functions of the host's own for
+ *     cross-replica operations (UNIMPLEMENTED).
  */
 #ifndef DIST_WORKERS_H
 #define DIST_WORKERS_H

@@ -97,82 +97,6 @@ static void a_worker_knows_its_place(void **state) {
   end_workers(&all);
 }
 
-/* ---- Steps ---- */
-
-typedef struct steps {
-  float parameters[MOST][SIZE]; /* of each replica */
-  double norms[MOST];
-  int32_t numerics;
-} steps;
-
-/* Replica r brings r % 3 + 1 contributions to the sum of two tensors, whose norm is clipped. */
-static dist_status take_steps(dist_replica *replica, void *user_data) {
-  steps *out = user_data;
-  const int32_t rank = dist_replica_id(replica);
-  const size_t contributions = (size_t)rank % 3 + 1;
-  static const int64_t shapes[2][1] = {{SIZE - 300}, {300}};
-  float gradients[3][SIZE];
-  float momenta[SIZE] = {0};
-  dist_tensor lists[6];
-  dist_tensor parameters[2];
-  dist_tensor states[2];
-  for (int i = 0; i < SIZE; ++i) out->parameters[rank][i] = 1.0f / (float)(i + 1);
-  for (int t = 0; t < 2; ++t) {
-    const int from = t == 0 ? 0 : SIZE - 300;
-    parameters[t] = (dist_tensor){out->parameters[rank] + from, DIST_F32, 1, shapes[t], NULL};
-    states[t] = (dist_tensor){momenta + from, DIST_F32, 1, shapes[t], NULL};
-    for (int j = 0; j < 3; ++j)
-      lists[2 * j + t] = (dist_tensor){gradients[j] + from, DIST_F32, 1, shapes[t], NULL};
-  }
-  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.contributions = contributions;
-  options.numerics = out->numerics;
-  dist_apply_options apply = DIST_APPLY_OPTIONS_INIT;
-  apply.kind = DIST_APPLY_SGD;
-  apply.learning_rate = 0.125;
-  apply.momentum = 0.9;
-  apply.states = states;
-  apply.num_states = 1;
-  apply.clip_norm = 0.5;
-  apply.out_norm = &out->norms[rank];
-  dist_status status = DIST_OK;
-  for (int step = 0; step < 3 && status == DIST_OK; ++step) {
-    for (int j = 0; j < 3; ++j) {
-      for (int i = 0; i < SIZE; ++i) gradients[j][i] = element(rank + j, i + step) - 0.1f;
-    }
-    if (step == 2) apply.clip_norm = 0;
-    status = dist_reduce_apply(replica, DIST_REDUCE_MEAN, lists, parameters, 2, &apply, &options);
-  }
-  return status;
-}
-
-static dist_status run_steps(dist_strategy *strategy, int worker, void *user_data) {
-  (void)worker;
-  return dist_run(strategy, take_steps, user_data, NULL);
-}
-
-static void steps_are_those_of_one_process(void **state) {
-  (void)state;
-  static steps wanted;
-  static steps found;
-  for (int32_t numerics = DIST_NUMERICS_ORDERED; numerics <= DIST_NUMERICS_TREE; ++numerics) {
-    memset(&wanted, 0, sizeof wanted);
-    wanted.numerics = numerics;
-    dist_strategy *alone = strategy_of(4, DIST_THREADS_CALLER);
-    assert_ok(dist_run(alone, take_steps, &wanted, NULL));
-    assert_ok(dist_strategy_destroy(alone));
-    const char *const layouts[] = {"2+2", "1+1+1+1", "1+3"};
-    for (size_t k = 0; k < COUNT_OF(layouts); ++k) {
-      workers all = workers_of(layouts[k], (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
-      memset(&found, 0, sizeof found);
-      found.numerics = numerics;
-      all_workers(&all, run_steps, &found);
-      assert_memory_equal(&found, &wanted, sizeof found);
-      end_workers(&all);
-    }
-  }
-}
-
 /* ---- One worker alone ---- */
 
 static void a_worker_alone_needs_no_network(void **state) {
@@ -453,7 +377,6 @@ static void what_does_not_fit_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_layout_runs_as_one_process_does),
-      cmocka_unit_test(steps_are_those_of_one_process),
       cmocka_unit_test(a_worker_knows_its_place),
       cmocka_unit_test(a_worker_alone_needs_no_network),
       cmocka_unit_test(what_nothing_leads_to_is_unavailable),
