@@ -95,7 +95,7 @@ static dist_status step_by_callback(dist_replica *replica, void *user_data) {
   const int32_t rank = dist_replica_id(replica);
   float gradient[2] = {(float)(rank + 1), (float)(-2 * rank)};
   parameters[rank][0] = parameters[rank][1] = 0.5f;
-  const dist_tensor in = {gradient, DIST_COMPLEX64, 0, NULL, NULL};
+  dist_tensor in = {gradient, DIST_COMPLEX64, 0, NULL, NULL};
   dist_tensor parameter = {parameters[rank], DIST_COMPLEX64, 0, NULL, NULL};
   dist_apply_options apply = DIST_APPLY_OPTIONS_INIT;
   apply.kind = DIST_APPLY_CALLBACK;
