@@ -90,6 +90,7 @@ Channel::~Channel() {
 }
 
 void Channel::begin_run() noexcept {
+  if (line_) line_->end_run();
   if (group_.poisoned()) {
     // Members may have issued different numbers, and packs are shut, even those of collectives that ended
     // well. So all continue from a number to which nobody has come.

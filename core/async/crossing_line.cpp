@@ -15,8 +15,8 @@ CrossingLine::CrossingLine(Memory& memory, Crossings& home, WorkerMeeting& meeti
   for (Slot& each : slots_) each.crossing.emplace(memory, meeting, group, options);
 }
 
-void CrossingLine::begin_run(uint32_t first) noexcept {
-  first_ = first;
+void CrossingLine::end_run() noexcept {
+  home_.end(*this);
   for (Slot& each : slots_) each.chunk = nullptr;
 }
 

@@ -40,8 +40,10 @@ class CrossingLine final : public Crossings::Item {
   ~CrossingLine() override { home_.end(*this); }
 
   WorkerMeeting& meeting() const noexcept { return meeting_; }
-  // No collective is under way. `first`: the number before the first one of this run.
-  void begin_run(uint32_t first) noexcept;
+  // Between runs, with no collective under way: first the end of the last run, after which no task that is late looks at
+  // places, and then the begin of the next one. `first`: the number before its first collective.
+  void end_run() noexcept;
+  void begin_run(uint32_t first) noexcept { first_ = first; }
   // The last member of this worker has come.
   void add(Places::Chunk& chunk, uint32_t number) noexcept;
   void advance() noexcept { home_.advance(); }
