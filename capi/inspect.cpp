@@ -10,7 +10,7 @@
 #include "core/input/explain.hpp"
 #include "core/inspect/describe.hpp"
 #include "core/inspect/drift.hpp"
-#include "core/kernel/reduce.hpp"
+#include "core/kernel/targets.hpp"
 #include "core/strategy/between_runs.hpp"
 #include "core/strategy/explain.hpp"
 #include "core/trace/chrome_trace.hpp"

@@ -2,14 +2,12 @@
 // The exact kernels of each SIMD target (this file is compiled once for each), and the choice among them.
 #include "core/kernel/exact.hpp"
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "core/kernel/exact_scalar.hpp"
+#include "core/kernel/targets.hpp"
 
-// As in reduce.cpp, whose names of targets these kernels share.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/exact.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -51,33 +49,14 @@ namespace dist {
 
 HWY_EXPORT(target_exact_kernel);
 
-namespace {
-
-using TargetKernel = ExactKernel (*)(dist_dtype);
-
-TargetKernel table_entry([[maybe_unused]] int64_t target) noexcept {
-#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
-  return HWY_DISPATCH_TABLE(target_exact_kernel)[0];
-#else
-  const auto bit = static_cast<uint64_t>(HWY_CHOSEN_TARGET_SHIFT(target));
-  return HWY_DISPATCH_TABLE(target_exact_kernel)[std::countr_zero(bit)];
-#endif
-}
-
-}  // namespace
-
 ExactKernel exact_kernel(dist_dtype dtype) noexcept {
   return HWY_DYNAMIC_DISPATCH(target_exact_kernel)(dtype);
 }
 
 ExactKernel exact_kernel_of(const char* target, dist_dtype dtype) noexcept {
-  if (std::strcmp(target, "SCALAR") == 0) return scalar_exact_kernel(dtype);
-  const int64_t simd = hwy::SupportedTargets() & HWY_TARGETS & ~(HWY_SCALAR | HWY_EMU128);
-  for (int64_t left = simd; left != 0; left &= left - 1) {
-    const int64_t one = left & -left;
-    if (std::strcmp(target, hwy::TargetName(one)) == 0) return table_entry(one)(dtype);
-  }
-  return nullptr;
+  if (std::strcmp(target, kScalarTarget) == 0) return scalar_exact_kernel(dtype);
+  const int index = table_index_of(target);
+  return index < 0 ? nullptr : HWY_DISPATCH_TABLE(target_exact_kernel)[index](dtype);
 }
 
 }  // namespace dist

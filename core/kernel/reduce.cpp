@@ -2,16 +2,13 @@
 // The kernels of each SIMD target (this file is compiled once for each), and the choice among them.
 #include "core/kernel/reduce.hpp"
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "core/kernel/reduce_scalar.hpp"
+#include "core/kernel/targets.hpp"
 
-// Only CPUs from before 2010 would use SSSE3. Arm's scalable vectors have no fixed size, so that they can be
-// neither members nor elements of arrays: these CPUs use NEON.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/reduce.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -130,53 +127,14 @@ namespace dist {
 
 HWY_EXPORT(target_kernel);
 
-namespace {
-
-constexpr char kScalar[] = "SCALAR";
-
-// The targets of this build that this CPU runs.
-struct Targets {
-  Targets() noexcept : simd(hwy::SupportedTargets() & HWY_TARGETS & ~(HWY_SCALAR | HWY_EMU128)) {
-    std::size_t n = 0;
-    for (int64_t left = simd; left != 0; left &= left - 1) names[n++] = hwy::TargetName(left & -left);
-    names[n] = kScalar;
-  }
-  int64_t simd;  // one bit each, as Highway numbers them; the widest target has the lowest
-  const char* names[HWY_MAX_DYNAMIC_TARGETS + 2] = {};
-};
-
-// The CPU is asked only once, since under a hypervisor each such question is a trap.
-const Targets& targets() noexcept {
-  static const Targets found;
-  return found;
-}
-
-using TargetKernel = ReduceKernel (*)(dist_dtype, dist_reduce_op);
-
-TargetKernel table_entry([[maybe_unused]] int64_t target) noexcept {
-#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
-  return HWY_DISPATCH_TABLE(target_kernel)[0];
-#else
-  const auto bit = static_cast<uint64_t>(HWY_CHOSEN_TARGET_SHIFT(target));
-  return HWY_DISPATCH_TABLE(target_kernel)[std::countr_zero(bit)];
-#endif
-}
-
-}  // namespace
-
 ReduceKernel reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
   return HWY_DYNAMIC_DISPATCH(target_kernel)(dtype, op);
 }
 
-const char* const* kernel_targets() noexcept { return targets().names; }
-
 ReduceKernel reduce_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept {
-  if (std::strcmp(target, kScalar) == 0) return scalar_reduce_kernel(dtype, op);
-  for (int64_t left = targets().simd; left != 0; left &= left - 1) {
-    const int64_t one = left & -left;
-    if (std::strcmp(target, hwy::TargetName(one)) == 0) return table_entry(one)(dtype, op);
-  }
-  return nullptr;
+  if (std::strcmp(target, kScalarTarget) == 0) return scalar_reduce_kernel(dtype, op);
+  const int index = table_index_of(target);
+  return index < 0 ? nullptr : HWY_DISPATCH_TABLE(target_kernel)[index](dtype, op);
 }
 
 }  // namespace dist

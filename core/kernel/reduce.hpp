@@ -33,11 +33,8 @@ using ReduceKernel = void (*)(const ReduceArguments&) noexcept;
 // -0 before +0; bool reads nonzero as true and writes 0 or 1.
 ReduceKernel reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept;
 
-// Names of the SIMD targets that this build has and this CPU can run, widest first; ended by NULL.
-const char* const* kernel_targets() noexcept;
-
-// The kernel of one target by name (tests, benchmarks); NULL if the CPU or the build does not have that
-// target. "SCALAR" is plain C++ without SIMD, and is the reference.
+// The kernel of one of kernel_targets() (targets.hpp) by name (tests, benchmarks); NULL if the CPU or the build does not
+// have that target. "SCALAR" is plain C++ without SIMD, and is the reference.
 ReduceKernel reduce_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept;
 
 }  // namespace dist

@@ -2,15 +2,13 @@
 // The kernels by trees of each SIMD target (this file is compiled once for each), and the choice among them.
 #include "core/kernel/tree.hpp"
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "core/base/tensor.hpp"
 #include "core/kernel/reduce_scalar.hpp"
+#include "core/kernel/targets.hpp"
 
-// As in reduce.cpp, whose names of targets these kernels share.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/tree.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -74,21 +72,6 @@ namespace dist {
 
 HWY_EXPORT(target_tree_kernel);
 
-namespace {
-
-using TargetKernel = ReduceKernel (*)(dist_dtype, dist_reduce_op);
-
-TargetKernel table_entry([[maybe_unused]] int64_t target) noexcept {
-#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
-  return HWY_DISPATCH_TABLE(target_tree_kernel)[0];
-#else
-  const auto bit = static_cast<uint64_t>(HWY_CHOSEN_TARGET_SHIFT(target));
-  return HWY_DISPATCH_TABLE(target_tree_kernel)[std::countr_zero(bit)];
-#endif
-}
-
-}  // namespace
-
 bool depends_on_order(dist_dtype dtype, dist_reduce_op op) noexcept {
   return dtype_is_floating(dtype) && op != DIST_REDUCE_MIN && op != DIST_REDUCE_MAX;
 }
@@ -100,13 +83,9 @@ ReduceKernel tree_kernel(dist_dtype dtype, dist_reduce_op op, std::size_t num_sr
 
 ReduceKernel tree_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept {
   if (!depends_on_order(dtype, op)) return nullptr;
-  if (std::strcmp(target, "SCALAR") == 0) return scalar_tree_kernel(dtype, op);
-  const int64_t simd = hwy::SupportedTargets() & HWY_TARGETS & ~(HWY_SCALAR | HWY_EMU128);
-  for (int64_t left = simd; left != 0; left &= left - 1) {
-    const int64_t one = left & -left;
-    if (std::strcmp(target, hwy::TargetName(one)) == 0) return table_entry(one)(dtype, op);
-  }
-  return nullptr;
+  if (std::strcmp(target, kScalarTarget) == 0) return scalar_tree_kernel(dtype, op);
+  const int index = table_index_of(target);
+  return index < 0 ? nullptr : HWY_DISPATCH_TABLE(target_tree_kernel)[index](dtype, op);
 }
 
 }  // namespace dist

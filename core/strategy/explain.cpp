@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/strategy/explain.hpp"
+#include "core/kernel/targets.hpp"
 
 #include <algorithm>
 #include <cstdio>

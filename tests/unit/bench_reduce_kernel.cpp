@@ -13,6 +13,7 @@
 
 #include "core/base/tensor.hpp"
 #include "core/kernel/reduce.hpp"
+#include "core/kernel/targets.hpp"
 #include "core/kernel/tree.hpp"
 
 namespace dist {

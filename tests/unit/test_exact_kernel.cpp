@@ -19,6 +19,7 @@
 #include "core/kernel/exact.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
+#include "core/kernel/targets.hpp"
 #include "tests/enums.h"
 #include "tests/unit/exact_oracle.hpp"
 

@@ -21,6 +21,7 @@
 #include "core/base/tensor.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
+#include "core/kernel/targets.hpp"
 #include "tests/enums.h"
 
 extern "C" {

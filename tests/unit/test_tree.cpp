@@ -21,6 +21,7 @@
 #include "core/kernel/convert.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/partial.hpp"
+#include "core/kernel/targets.hpp"
 #include "core/kernel/tree.hpp"
 #include "core/kernel/weighted.hpp"
 #include "tests/unit/contributions.hpp"
