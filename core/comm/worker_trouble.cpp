@@ -172,10 +172,17 @@ void WorkerMeeting::hear_of_whole() noexcept {
   });
 }
 
+// Whether worker 0's report is about this collective. Blocking ones that worker 0 has completed end well here too, as soon
+// as their messages are here.
+bool WorkerMeeting::is_told_of(const WorkerRound& round) noexcept {
+  return !report_.good() || round.stream() != WorkerRound::kBlocking ||
+         report_.notice.completed < round.number();
+}
+
 // What notices say.
 bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
   hear_of_whole();
-  if (me_ != 0 && report_.here()) {
+  if (me_ != 0 && report_.here() && is_told_of(round)) {
     *out = report_.good() ? Found{report_.notice.record, true}
                           : Found{broken(round, 0, "a report that cannot be read"), false};
     return true;

@@ -248,6 +248,7 @@ class WorkerMeeting final : public TransportListener {
   // Under the lock:
   bool has_gone(int worker, WorkerRound& round) noexcept;
   bool left_by_itself(int worker, WorkerRound& round) noexcept;
+  bool is_told_of(const WorkerRound& round) noexcept;
   bool find_told(WorkerRound& round, Found* out) noexcept;
   LeaderSays ask_leader() noexcept;
   void tell_all(const ErrorRecord& report) noexcept;
