@@ -102,6 +102,10 @@ void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
   carriers_.leave(outcome, why);
 }
 
+void WorkerLink::begin_turn() noexcept {
+  if (!open_) begin_run({});
+}
+
 void WorkerLink::end_turn(uint64_t failures_before) noexcept {
   if (!open_) return;
   const bool failed = failures_on_this_thread() != failures_before;
@@ -181,10 +185,6 @@ int WorkerLink::worker_of(GlobalReplica replica) const noexcept {
     if (number(replica) >= members.first_of(w) && number(replica) < members.first_of(w + 1)) return w;
   }
   return -1;
-}
-
-void WorkerLink::begin_turn() noexcept {
-  if (!open_) begin_run({});
 }
 
 }  // namespace dist
