@@ -39,11 +39,14 @@ Status divide(const CrossReplica& context, FoldPlan& plan, const ValueRef& rows,
   return kOk;
 }
 
-// Of all workers: of each replica, or where this worker has one alone for all its replicas, of each worker.
-double num_contributions(const CrossReplica& context, std::size_t mine) noexcept {
-  if (context.workers == nullptr) return static_cast<double>(mine);
-  const bool of_replicas = mine == static_cast<std::size_t>(context.replicas.local());
-  return of_replicas ? context.replicas.global() : context.workers->num_workers();
+// How many slices all workers bring: each one of each of its replicas, or one alone.
+Status count_all(const CrossReplica& context, std::size_t mine, double* out) {
+  auto all = static_cast<int64_t>(mine);
+  dist_tensor count{&all, DIST_I64, 0, nullptr, nullptr};
+  if (context.workers != nullptr)
+    DIST_TRY(context.workers->reduce(DIST_REDUCE_SUM, DIST_NUMERICS_ORDERED, {&count, 1}, {&count, 1}));
+  *out = static_cast<double>(all);
+  return kOk;
 }
 
 }  // namespace
@@ -64,7 +67,9 @@ Status join_slices(const CrossReplica& context, FoldPlan& plan, dist_reduce_op o
   DIST_TRY(join_part(context, slices, 1, path, &indices));
   if (op == DIST_REDUCE_MEAN) {
     ValueRef divided;
-    DIST_TRY(divide(context, plan, rows, num_contributions(context, slices.size()), &divided));
+    double contributions = 0;
+    DIST_TRY(count_all(context, slices.size(), &contributions));
+    DIST_TRY(divide(context, plan, rows, contributions, &divided));
     rows = std::move(divided);
   }
   Value* const parts[] = {rows.get(), indices.get(), slices[0]->items()[2].get()};

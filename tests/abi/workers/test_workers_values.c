@@ -332,6 +332,45 @@ static void a_tensor_is_one_contribution_of_its_worker(void **state) {
   end_workers(&all);
 }
 
+/* The mean of slices, whose rows are joined, is by how many there are of all workers. */
+static dist_status mean_of_slices(dist_strategy *strategy, int worker, void *user_data) {
+  float *rows = user_data;
+  float row = (float)(worker + 1);
+  int64_t index = worker;
+  int64_t dense[] = {4, 1};
+  const int64_t row_shape[] = {1, 1};
+  const int64_t one[] = {1};
+  const int64_t two[] = {2};
+  const dist_tensor tensors[] = {{&row, DIST_F32, 2, row_shape, NULL},
+                                 {&index, DIST_I64, 1, one, NULL},
+                                 {dense, DIST_I64, 1, two, NULL}};
+  dist_value *parts[3] = {0};
+  dist_value *slices = NULL;
+  dist_value *result = NULL;
+  dist_status status = DIST_OK;
+  for (int i = 0; i < 3 && status == DIST_OK; ++i)
+    status = dist_value_create_tensor(strategy, &tensors[i], &parts[i]);
+  if (status == DIST_OK)
+    status = dist_value_create_composite(strategy, DIST_VALUE_INDEXED_SLICES, parts, 3, &slices);
+  if (status == DIST_OK) status = dist_reduce(strategy, DIST_REDUCE_MEAN, slices, NULL, 0, &result);
+  dist_tensor joined;
+  if (status == DIST_OK) status = dist_value_tensor(dist_value_item(result, 0), &joined);
+  if (status == DIST_OK && joined.shape[0] == 3) memcpy(&rows[3 * worker], joined.data, 3 * sizeof(float));
+  dist_value_release(result);
+  dist_value_release(slices);
+  for (int i = 0; i < 3; ++i) dist_value_release(parts[i]);
+  return status;
+}
+
+static void slices_are_one_contribution_of_their_worker(void **state) {
+  (void)state;
+  workers all = workers_of("2+1+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+  float rows[9] = {0};
+  all_workers(&all, mean_of_slices, rows);
+  for (int i = 0; i < 9; ++i) assert_true(rows[i] == (float)(i % 3 + 1) / 3.0f);
+  end_workers(&all);
+}
+
 static dist_status assign_first(dist_replica *replica, void *user_data) {
   const float mine = (float)dist_replica_id(replica);
   const dist_tensor tensor = {(void *)&mine, DIST_F32, 0, NULL, NULL};
@@ -427,6 +466,7 @@ int main(void) {
       cmocka_unit_test(every_layout_notes_what_one_process_does),
       cmocka_unit_test_prestate(every_layout_notes_what_one_process_does, "in pieces"),
       cmocka_unit_test(a_tensor_is_one_contribution_of_its_worker),
+      cmocka_unit_test(slices_are_one_contribution_of_their_worker),
       cmocka_unit_test(the_first_replica_is_each_workers),
       cmocka_unit_test(workers_that_disagree_are_told_so),
   };
