@@ -3,6 +3,7 @@
 
 #include <cinttypes>
 
+#include "core/base/collective_traits.hpp"
 #include "core/base/status.hpp"
 #include "core/base/text.hpp"
 
@@ -120,6 +121,7 @@ class Metrics {
     }
   }
   // Of each collective that was called.
+  static_assert(kLastCollective < kCollectives);
   void kinds(const char* name, LocalReplica replica, const Sum Recorder::Kind::*sum) {
     for (int collective = 1; collective < kCollectives; ++collective) {
       const Recorder::Kind& kind = recorder_[replica].kind(collective);

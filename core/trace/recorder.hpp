@@ -54,7 +54,7 @@ class Sum {
   std::atomic<uint64_t> value_{0};
 };
 
-inline constexpr int kCollectives = 16;  // DIST_COLLECTIVE_... are below
+inline constexpr int kCollectives = 32;  // DIST_COLLECTIVE_... are below; a power of two
 inline constexpr int kStatuses = 16;     // so are statuses; others count as UNKNOWN
 
 class alignas(128) Recorder {

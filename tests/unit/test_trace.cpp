@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/collective_traits.hpp"
 #include "core/trace/metrics.hpp"
 #include "core/trace/snapshot.hpp"
 #include "core/trace/stragglers.hpp"
@@ -284,6 +285,28 @@ void labels_of_any_length_and_bytes(void**) {
   assert_non_null(std::strstr(page.c_str(), "\",replica=\"0\"} 0\n"));
 }
 
+void every_collective_is_counted(void**) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, ReplicaCount(1));
+  Recorder& recorder = flight[LocalReplica{0}];
+  for (int collective = 1; collective <= kLastCollective; ++collective) {
+    Arrival arrival = arrival_of(static_cast<uint32_t>(collective), 1, "");
+    arrival.collective = collective;
+    recorder.begin(collective);
+    recorder.open(arrival);
+    recorder.close(DIST_OK);
+  }
+  std::string page;
+  TextOut out(append, &page);
+  write_metrics(flight, {"x", "1", "S", 5}, out);
+  out.flush();
+  for (int collective = 1; collective <= kLastCollective; ++collective) {
+    const std::string label = std::string("collective=\"") + collective_name(collective) + "\"} 1\n";
+    if (std::strstr(page.c_str(), label.c_str()) == nullptr) std::printf("# %s\n", label.c_str());
+    assert_non_null(std::strstr(page.c_str(), label.c_str()));
+  }
+}
+
 void sums_never_go_back(void**) {
   CountingMemory memory;
   const FlightRecorder flight(*memory, ReplicaCount(1));
@@ -322,11 +345,12 @@ void lack_of_memory_leaves_nothing(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(ring_keeps_the_latest),     cmocka_unit_test(fields_come_back),
-      cmocka_unit_test(what_has_begun_is_seen),    cmocka_unit_test(a_refused_call_meets_nobody),
-      cmocka_unit_test(asynchronous_ones_overlap), cmocka_unit_test(readers_see_whole_events),
-      cmocka_unit_test(the_last_to_come_is_found), cmocka_unit_test(labels_of_any_length_and_bytes),
-      cmocka_unit_test(sums_never_go_back),        cmocka_unit_test(lack_of_memory_leaves_nothing),
+      cmocka_unit_test(ring_keeps_the_latest),         cmocka_unit_test(fields_come_back),
+      cmocka_unit_test(what_has_begun_is_seen),        cmocka_unit_test(a_refused_call_meets_nobody),
+      cmocka_unit_test(asynchronous_ones_overlap),     cmocka_unit_test(readers_see_whole_events),
+      cmocka_unit_test(the_last_to_come_is_found),     cmocka_unit_test(labels_of_any_length_and_bytes),
+      cmocka_unit_test(every_collective_is_counted),   cmocka_unit_test(sums_never_go_back),
+      cmocka_unit_test(lack_of_memory_leaves_nothing),
   };
   return cmocka_run_group_tests_name("trace", tests, nullptr, nullptr);
 }
