@@ -90,8 +90,8 @@ dist_status dist_checkpoint_save(dist_strategy* strategy, const char* path, dist
     DIST_TRY(request.texts(&texts));
     DIST_TRY(request.check_position());
     BetweenRuns turn;
-    DIST_TRY(turn.begin(capi::unwrap(strategy), "dist_checkpoint_save"));
     DIST_TRY(turn.begin_among_workers(capi::unwrap(strategy), "dist_checkpoint_save"));
+    DIST_TRY(turn.begin(capi::unwrap(strategy), "dist_checkpoint_save"));
     return save_checkpoint(request.context(), path, request.saved(), texts);
   });
 }
