@@ -14,7 +14,7 @@ std::string WorkerCell::text() const {
   return std::string(worker_fault_name(fault)) + ": " + collective_name(collective) + ", " + when_name(when) +
          ", worker " + std::to_string(guilty) + " of " + std::to_string(workers) + " with " +
          std::to_string(replicas) + " (" + who + "), threads " + threads_name(threads) + ", " +
-         sizes[static_cast<int>(size)];
+         sizes[static_cast<int>(size)] + ", " + form_name(form);
 }
 
 const char* worker_fault_name(WorkerFault fault) {
@@ -63,11 +63,12 @@ std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t 
           for (int when = 0; when < kWhens; ++when)
             for (const int32_t collective : kCollectives)
               for (int size = 0; size < kSizes; ++size)
-                for (cell.threads = 0; cell.threads < DIST_THREADS_HOST; ++cell.threads) {
-                  cell.when = static_cast<When>(when), cell.size = static_cast<Size>(size);
-                  cell.collective = collective;
-                  if (means_something(cell)) cells.push_back(cell);
-                }
+                for (const Form form : {Form::kBlocking, Form::kAsynchronous})
+                  for (cell.threads = 0; cell.threads < DIST_THREADS_HOST; ++cell.threads) {
+                    cell.when = static_cast<When>(when), cell.size = static_cast<Size>(size);
+                    cell.collective = collective, cell.form = form;
+                    if (means_something(cell)) cells.push_back(cell);
+                  }
   // Peers of a worker 0 that does not come wait a second for its report.
   const auto slow = [](const WorkerCell& c) { return c.timed() && c.guilty == 0 && c.workers > 2; };
   if (!whole) std::erase_if(cells, slow);

@@ -43,6 +43,7 @@ struct WorkerCell {
   int local = 0;     // its replica; -1: all of them
   int32_t threads = DIST_THREADS_CALLER;
   Size size = Size::kSmall;
+  Form form = Form::kBlocking;  // or kAsynchronous
 
   int members() const { return workers * replicas; }
   int worker_of(int replica) const { return replica / replicas; }
@@ -64,7 +65,7 @@ struct WorkerCell {
 const char* worker_fault_name(WorkerFault fault);
 const char* when_name(When when);
 
-// The cells of one fault, those of one cluster in a row. `seed` draws collective, size and threads; `whole`: every
+// The cells of one fault, those of one cluster in a row. `seed` draws collective, size, form and threads; `whole`: every
 // collective, else one of each {workers, replicas, who, when}, without the slow ones.
 std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t seed);
 

@@ -151,7 +151,7 @@ class WorkerActor {
  private:
   dist_status step(const Step::Recipe& recipe) { return Step(member_, recipe).all(); }
   Step::Recipe recipe(int k) const {
-    Step::Recipe made{cell_.collective, Form::kBlocking, cell_.size, tag_of(cell_, k)};
+    Step::Recipe made{cell_.collective, cell_.form, cell_.size, tag_of(cell_, k)};
     if (cell_.timed() && k == cell_.step()) made.timeout_ns = kTimeoutNs;
     return made;
   }
