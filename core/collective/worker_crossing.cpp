@@ -34,8 +34,7 @@ void WorkerCrossing::begin(uint64_t number, const Signature& signature) noexcept
   exchange_.reset();
   round_.reset();
   const bool packed = pack_payloads();
-  meeting_.take_part();
-  round_.begin(meeting_.message_of(options_.stream, number), signature, options_.most_bytes, {});
+  meeting_.begin(round_, options_.stream, number, signature, options_.most_bytes);
   if (!packed) meeting_.fail(round_, {WorkerRound::Fault::kNoMemory, meeting_.me()});
 }
 

@@ -92,6 +92,7 @@ void WorkerNotice::write(std::byte* to) const noexcept {
   writer.put(kWorkerMagic);
   writer.put(kWorkerVersion);
   writer.put(completed);
+  writer.put(begun);
   writer.put(reported);
   writer.put(parts);
   writer.put(static_cast<int32_t>(record.code));
@@ -114,6 +115,7 @@ Reading WorkerNotice::read(const std::byte* from) noexcept {
   uint32_t version = 0;
   if (const Reading reading = begin(reader, &version); reading != Reading::kGood) return reading;
   completed = reader.take<uint64_t>();
+  begun = reader.take<uint64_t>();
   reported = reader.take<bool>();
   parts = reader.take<uint64_t>();
   record.code = static_cast<dist_status>(reader.take<int32_t>());

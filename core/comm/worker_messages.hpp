@@ -39,11 +39,12 @@ struct WorkerHeader {
 };
 
 struct WorkerNotice {
-  static constexpr std::size_t kBytes = 4 + 4 + 8 + 1 + 8 + 4 * 7 + 1 + 8 + sizeof(ErrorRecord::message) +
+  static constexpr std::size_t kBytes = 4 + 4 + 8 + 8 + 1 + 8 + 4 * 7 + 1 + 8 + sizeof(ErrorRecord::message) +
                                         sizeof(ErrorRecord::tag) + sizeof(ErrorRecord::expected) +
                                         sizeof(ErrorRecord::received) + sizeof(ErrorRecord::hint);
 
   uint64_t completed = 0;  // leave: collectives, all of whose messages have been sent
+  uint64_t begun = 0;      // leave: asynchronous collectives, which have all ended where the code is OK
   bool reported = false;   // leave: a report was sent before
   uint64_t parts = 0;      // leave: of which groups of some replicas there are notices too, as bits
   ErrorRecord record;      // leave: why, where its code is not OK; report: that

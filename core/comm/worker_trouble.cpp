@@ -97,14 +97,16 @@ ErrorRecord WorkerMeeting::report_of(WorkerRound& round, Trouble trouble, int64_
 }
 
 // Whether it has left, and will never come to this collective. Of the blocking ones the notice says how many were
-// completed. Of other streams a worker that left well has completed all that it began, so that its headers are here or
-// on their way, for a while; what one that failed has begun is given up.
+// completed. What a worker that failed has begun of other streams is given up; one that left well has completed it: the
+// notice says how many asynchronous ones it began. Of plans it does not: their headers are here or on their way, for a
+// while.
 bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
   Peer& other = peer(worker);
   if (!other.leave.here() || !other.leave.good()) return false;
   const WorkerNotice& left = other.leave.notice;
   if (round.stream() == WorkerRound::kBlocking) return left.completed < round.number();
   if (left.record.code != DIST_OK) return true;
+  if (round.stream() == kAsynchronous) return left.begun < round.number();
   if (round.has_header(worker)) return false;
   const int64_t now = steady_now_ns();
   if (other.left_ns == 0) other.left_ns = now;
@@ -167,6 +169,7 @@ void WorkerMeeting::hear_of_whole() noexcept {
     peer.leave.reading = peer.leave.notice.read(whole.bytes);
     if (peer.leave.reading == Reading::kGood && is_in(peer.leave.notice.parts)) return;
     peer.leave.notice.completed = 0;
+    peer.leave.notice.begun = 0;
     peer.leave.notice.reported = false;
     peer.leave.read = peer.leave.elsewhere = true;
   });

@@ -67,6 +67,7 @@ void WorkerMeeting::begin_run() noexcept {
   cancel_all();
   number_ = 0;
   completed_.store(0, std::memory_order_relaxed);
+  begun_.store(0, std::memory_order_relaxed);
   reported_.store(false, std::memory_order_relaxed);
   // relaxed: members see them by what lets them into the run.
   counted_.store(0, std::memory_order_relaxed);
@@ -115,6 +116,14 @@ void WorkerMeeting::take_part() noexcept {
   listen();
 }
 
+void WorkerMeeting::begin(WorkerRound& round, uint32_t stream, uint64_t number, const Signature& signature,
+                          std::size_t most_bytes) noexcept {
+  take_part();
+  // relaxed: works end before their member leaves.
+  if (stream == kAsynchronous) begun_.store(number, std::memory_order_relaxed);
+  round.begin(message_of(stream, number), signature, most_bytes, {});
+}
+
 void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept {
   if (whole_ != nullptr) {
     join_run();
@@ -123,6 +132,7 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept 
   WorkerNotice left;
   left.parts = closed_parts_;
   left.completed = completed_.load(std::memory_order_relaxed);
+  left.begun = begun_.load(std::memory_order_relaxed);
   left.reported = reported_.load(std::memory_order_relaxed);
   if (!returned.ok()) left.record = failure;
   left.record.code = returned.code();

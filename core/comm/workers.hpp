@@ -162,17 +162,9 @@ class WorkerMeeting final : public TransportListener {
   // ---- For rounds that nobody waits in, of streams beside that of the blocking collectives ----
 
   Transport& transport() noexcept { return transport_; }
-  // What such a round begins with. The numbers of a stream count from 1 on in each run.
-  MessageKey message_of(uint32_t stream, uint64_t number) const noexcept {
-    return {.generation = 0,
-            .run = run_,
-            .group = group_.number(),
-            .series = stream,
-            .number = number,
-            .part = 0};
-  }
-  // Before a round begins: a part is in this run from its first one on.
-  void take_part() noexcept;
+  // Begins such a round. The numbers of a stream count from 1 on in each run.
+  void begin(WorkerRound& round, uint32_t stream, uint64_t number, const Signature& signature,
+             std::size_t most_bytes) noexcept;
   // Streams that no round has had on this worker, from which on the workers may agree on some; the carrier asks, and
   // takes them.
   uint32_t next_stream() const noexcept { return next_stream_; }
@@ -216,7 +208,17 @@ class WorkerMeeting final : public TransportListener {
   MessageKey notice(Kind kind) const noexcept {
     return {.generation = 0, .run = run_, .group = group_.number(), .series = kind, .number = 0, .part = 0};
   }
+  MessageKey message_of(uint32_t stream, uint64_t number) const noexcept {
+    return {.generation = 0,
+            .run = run_,
+            .group = group_.number(),
+            .series = stream,
+            .number = number,
+            .part = 0};
+  }
   void listen() noexcept;
+  // Before a round begins: a part is in this run from its first one on.
+  void take_part() noexcept;
   void join_run() noexcept;
   void hear_of_whole() noexcept;
   // Several parts may share a bit: if one of them has met, all give notices.
@@ -279,6 +281,7 @@ class WorkerMeeting final : public TransportListener {
   uint64_t number_ = 0;  // the blocking collective under way, from 1
   // relaxed: a run that is past its deadline is left while its carrier may still be inside.
   std::atomic<uint64_t> completed_{0};  // those whose messages have all been sent
+  std::atomic<uint64_t> begun_{0};      // the latest asynchronous one that has begun
   std::atomic<bool> reported_{false};   // the leader has sent its report in this run
   std::atomic<uint64_t> parts_{0};      // of a whole: those that this worker has come to in this run
   uint64_t closed_parts_ = 0;           // the same when the run ended

@@ -52,12 +52,13 @@ DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_
  * Shape    Any; the copies are row-major.
  * Order    Bits are copied.
  * Context  Strategy, concurrent.
- * Blocks   Never, but for initial_fn.
+ * Blocks   Never, but for initial_fn. Of several workers until all of them make it, up to the strategy's time-out.
  * Owns     *out_variable is the caller's: dist_variable_destroy().
  * Errors   INVALID_ARGUMENT    NULL, or both an initial tensor and a function; a bad tensor or option. With a mirrored
  *                              strategy also synchronization NONE, and MEAN of a dtype that is not floating point.
  *          UNIMPLEMENTED       partitions > 1: variables in pieces live on parameter servers.
- *          RESOURCE_EXHAUSTED  no memory. Else what initial_fn returned.
+ *          RESOURCE_EXHAUSTED  no memory. Else what initial_fn returned; of several workers what a collective of all of
+ *                              them can end with: INVALID_ARGUMENT where they make different ones.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_create(dist_strategy *strategy, const dist_tensor *initial,
                                                          const dist_variable_options *options,
