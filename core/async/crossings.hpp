@@ -41,17 +41,16 @@ class Crossings final : public BackgroundWork {
 
   // `helpers`: where oneTBB's threads are; NULL: there are none.
   explicit Crossings(Arena* helpers) noexcept : helpers_(helpers) {}
-  ~Crossings() { wait_for_tasks(); }
+  // Tasks that are late look for items.
+  ~Crossings() {
+    if (helpers_ != nullptr) helpers_->wait_for_tasks();
+  }
   Crossings(const Crossings&) = delete;
   Crossings& operator=(const Crossings&) = delete;
 
   // Waits for nobody: what another thread is busy with is left to it.
   void advance() noexcept override;
   void wake() noexcept override;
-  // Until no task of oneTBB's calls for items any more.
-  void wait_for_tasks() const noexcept {
-    if (helpers_ != nullptr) helpers_->wait_for_tasks();
-  }
 
   // Calls change(), which gives the item something to do, and goes on with it.
   template <class Change>

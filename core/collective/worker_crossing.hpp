@@ -49,16 +49,11 @@ class WorkerCrossing {
   // Collective `number` of its stream. What all sides came for is `signature`.
   void begin(uint64_t number, const Signature& signature) noexcept;
   State advance() noexcept;
-  State state() const noexcept { return state_; }
   const Exchange& exchange() const noexcept { return *exchange_; }
   // The collective is not going to be: afterwards nobody touches the members' tensors, but for who does exchange().
   void stop() noexcept;
   // Its deadline is over, say: all workers are told.
   void fail(Trouble trouble, int64_t waited_ns) noexcept { meeting_.fail(round_, trouble, waited_ns); }
-  // The same in words, for this worker alone.
-  ErrorRecord report(Trouble trouble, int64_t waited_ns) noexcept {
-    return meeting_.report_of(round_, trouble, waited_ns);
-  }
 
  private:
   // Of a member, where tensors go in pieces.

@@ -3,10 +3,10 @@
 // destroyed.
 #include <cstdint>
 #include <new>
-#include "core/run/device_team.hpp"
-#include "core/run/inner_pool.hpp"
 
+#include "core/run/device_team.hpp"
 #include "core/run/group_tag.hpp"
+#include "core/run/inner_pool.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {

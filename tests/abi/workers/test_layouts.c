@@ -122,19 +122,25 @@ static dist_status play_batch(dist_replica *replica, void *user_data) {
   return dist_barrier(replica, NULL);
 }
 
-/* All of them under way at once. */
-static dist_status play_batch_later(dist_replica *replica, void *user_data) {
-  const batch *all = user_data;
+static void begin_batch(dist_replica *replica, const batch *all, int planned, dist_work **works) {
   const int32_t me = dist_replica_id(replica);
-  dist_work *works[CASES] = {0};
   for (size_t k = 0; k < all->n; ++k) {
     exchange *e = &all->cases[k].e;
     call c;
     prepare_call(e, me, &c);
     c.options.out_work = &works[k];
+    c.options.planned = planned;
     e->statuses[me] = make_call(replica, &c);
     read_report(&e->reports[me]);
   }
+}
+
+/* All of them under way at once. */
+static dist_status play_batch_later(dist_replica *replica, void *user_data) {
+  const batch *all = user_data;
+  const int32_t me = dist_replica_id(replica);
+  dist_work *works[CASES] = {0};
+  begin_batch(replica, all, 0, works);
   /* From the middle on, so that the order of waiting is not that of their begin. */
   for (size_t i = 0; i < all->n; ++i) {
     const size_t k = (i + all->n / 2) % all->n;
@@ -152,15 +158,7 @@ static dist_status play_batch_planned(dist_replica *replica, void *user_data) {
   const batch *all = user_data;
   const int32_t me = dist_replica_id(replica);
   dist_work *works[CASES] = {0};
-  for (size_t k = 0; k < all->n; ++k) {
-    exchange *e = &all->cases[k].e;
-    call c;
-    prepare_call(e, me, &c);
-    c.options.out_work = &works[k];
-    c.options.planned = 1;
-    e->statuses[me] = make_call(replica, &c);
-    read_report(&e->reports[me]);
-  }
+  begin_batch(replica, all, 1, works);
   for (int round = 0; round < 2; ++round) {
     /* Replicas begin in different orders. */
     for (size_t i = 0; i < all->n; ++i) {
