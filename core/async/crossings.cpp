@@ -10,7 +10,8 @@ void Crossings::add(Item& item) noexcept {
   item.next_ = first_;
   if (first_ != nullptr) first_->before_ = &item;
   first_ = &item;
-  listed_.fetch_add(1, std::memory_order_relaxed);
+  listed_.fetch_add(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void Crossings::remove(Item& item) noexcept {
@@ -44,7 +45,9 @@ void Crossings::run_task(void* crossings, uint32_t) noexcept {
 }
 
 void Crossings::wake() noexcept {
-  if (helpers_ == nullptr || listed_.load(std::memory_order_relaxed) == 0) return;
+  if (helpers_ == nullptr) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (listed_.load(std::memory_order_relaxed) == 0) return;
   if (called_.exchange(true, std::memory_order_acq_rel)) return;
   if (!helpers_->submit(run_task, this, 0, 1).ok()) called_.store(false, std::memory_order_relaxed);
 }

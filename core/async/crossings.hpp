@@ -57,7 +57,9 @@ class Crossings final : public BackgroundWork {
   void begin(Item& item, Change&& change) noexcept {
     const std::lock_guard lock(mutex_);
     change();
-    if (item.go_on()) add(item);
+    // Before the look at what has come: what comes after it finds the item, and wakes.
+    add(item);
+    if (!item.go_on()) remove(item);
   }
   // Calls look() under the lock.
   template <class Look>
@@ -82,7 +84,8 @@ class Crossings final : public BackgroundWork {
   Arena* const helpers_;
   std::mutex mutex_;
   Item* first_ = nullptr;
-  // relaxed: only whether there is any; who has added one goes on with it.
+  // seq_cst, with the fence in wake(): either who adds an item sees that a message has come, or who tells of the message
+  // sees that there is an item. relaxed where somebody only asks whether there is any.
   std::atomic<int> listed_{0};
   std::atomic<bool> called_{false};  // a task is on its way
 };

@@ -166,6 +166,35 @@ void a_worker_may_be_lost_at_any_message(void**) {
   assert_true(failed_runs > 100);
 }
 
+// A message comes just when its item has looked, and nobody calls the library afterwards.
+class JustMissed final : public Crossings::Item {
+ public:
+  JustMissed(Group& group, Crossings& home) : Item(group), home_(home) {}
+  ~JustMissed() override { home_.end(*this); }
+  bool go_on() noexcept override {
+    if (++looks_ == 1) home_.wake();
+    return looks_ == 1;
+  }
+  void stop() noexcept override {}
+  int looks() const noexcept { return looks_.load(); }
+
+ private:
+  Crossings& home_;
+  std::atomic<int> looks_{0};
+};
+
+void what_comes_beside_the_first_look_is_seen(void**) {
+  CountingMemory memory;
+  Arena arena(*memory, 2);
+  Group group(*memory, 1, {}, {}, 0, {});
+  Crossings crossings(&arena);
+  JustMissed item(group, crossings);
+  crossings.begin(item, [] {});
+  constexpr int64_t kGuardNs = 60'000'000'000;
+  for (const int64_t begin = steady_now_ns(); item.looks() < 2; yield_this_thread())
+    assert_true(steady_now_ns() - begin < kGuardNs);
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -175,6 +204,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(sums_are_right_whatever_messages_do),
       cmocka_unit_test(a_worker_may_be_lost_at_any_message),
+      cmocka_unit_test(what_comes_beside_the_first_look_is_seen),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
