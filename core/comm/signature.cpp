@@ -198,7 +198,9 @@ int write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text)
   }
   // If both texts are equal, the signatures differ in something that the texts leave out.
   if (std::strcmp(error.expected, error.received) == 0) {
-    Text(error.received).add("%s, but with %s", error.expected, traits_of(expected.collective).beyond_words);
+    Text(error.received)
+        .add("%s, but with %s%s", error.expected, traits_of(expected.collective).beyond_words,
+             expected.asynchronous == 2 ? ", or another bytes_per_pack" : "");
   }
   const char* const word = evidence.naming.word();
   text.add("the %ss disagree: %s %d%s came for %s, expected %s", word, word,

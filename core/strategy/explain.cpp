@@ -95,8 +95,10 @@ void write_devices(Strategy& strategy, TextOut& out) {
     return;
   }
   const auto first = strategy.devices().parameters();
-  out.add("replica 0 is %s", workers[0].c_str());
-  for (std::size_t r = 1; r < workers.size(); ++r) out.add(", %zu %s", r, workers[r].c_str());
+  const int first_replica = number(strategy.replicas().first());
+  out.add("replica %d is %s", first_replica, workers[0].c_str());
+  for (int r = 1; r < std::ssize(workers); ++r)
+    out.add(", %d %s", first_replica + r, workers[static_cast<std::size_t>(r)].c_str());
   if (strategy.kind() == DIST_STRATEGY_CENTRAL_STORAGE) out.add("; variables are on %s", first[0].c_str());
   out.put(". Names of places: all of them are this host's memory\n");
 }
