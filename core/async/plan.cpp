@@ -178,6 +178,7 @@ PlannedWork::PlannedWork(Memory& memory, const Member& member, WorkList& list, s
     : Work(memory, member.group, list, member.me, member.timeout_ns),
       caller_recorder_(member.recorder),
       failures_(member.group.failures()),
+      meeting_(member.meeting),
       ready_(num_tensors, 0, &memory),
       not_ready_(num_parts, 0, &memory) {}
 
@@ -211,6 +212,7 @@ Status PlannedWork::create(Memory& memory, const Member& member, Call& call, Wor
   auto work = make_counted<PlannedWork>(memory, member, list, call.n, packs);
   work->bytes_ = call.bytes;
   if (meeting != nullptr) {
+    DIST_TRY(meeting->hear_of_run_before(group, &work->failed_runs_));
     const Signature stated = signature;
     DIST_TRY(make_crossings(memory, member, stated, home, plan.get()));
     group.draft(member.me) = stated;
@@ -258,7 +260,9 @@ Status PlannedWork::put_together(const Member& member, Plan& plan) noexcept {
 
 Status PlannedWork::begin_round() noexcept {
   if (group_.poisoned()) return group_.failure();
-  if (failures_ != group_.failures()) {
+  uint64_t failed_runs = failed_runs_;
+  if (meeting_ != nullptr) DIST_TRY(meeting_->hear_of_run_before(group_, &failed_runs));
+  if (failures_ != group_.failures() || failed_runs != failed_runs_) {
     return failed_precondition("a run has failed since this work was planned: plan it again");
   }
   DIST_TRY(check_cancel());

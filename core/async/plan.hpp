@@ -7,7 +7,8 @@
 // tensors are ready, so that one pack is exchanged while the next is being computed.
 //
 // A run that fails may stop members at different rounds, so that plans made before it cannot be used any
-// more.
+// more. Over several workers that holds wherever it has failed: before its first round in a run a member waits for
+// the others to say how the run before has ended.
 //
 // Where the group has members of other workers, each pack has a stream of its own to those (crossings.hpp), so that
 // workers may begin packs, and plans, in different orders.
@@ -147,7 +148,9 @@ class PlannedWork final : public Work {
   Ref<Plan> plan_;
   Recorder* const caller_recorder_;
   std::size_t bytes_ = 0;
-  const uint32_t failures_;  // the group's failures() when the plan was made
+  const uint32_t failures_;       // the group's failures() when the plan was made
+  WorkerMeeting* const meeting_;  // with the other workers; NULL: there are none
+  uint64_t failed_runs_ = 0;      // of all workers before the run in which it was made
   uint32_t round_ = 0;
   std::size_t parts_to_come_ = 0;            // in this round: how many parts are not ready
   std::pmr::vector<unsigned char> ready_;    // in this round, by tensor: whether it is ready

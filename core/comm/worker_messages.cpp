@@ -95,6 +95,7 @@ void WorkerNotice::write(std::byte* to) const noexcept {
   writer.put(begun);
   writer.put(reported);
   writer.put(parts);
+  writer.put(failed);
   writer.put(static_cast<int32_t>(record.code));
   writer.put(number(record.culprit.replica));
   for (const int32_t each :
@@ -118,6 +119,7 @@ Reading WorkerNotice::read(const std::byte* from) noexcept {
   begun = reader.take<uint64_t>();
   reported = reader.take<bool>();
   parts = reader.take<uint64_t>();
+  failed = reader.take<uint64_t>();
   record.code = static_cast<dist_status>(reader.take<int32_t>());
   record.culprit.replica = GlobalReplica{reader.take<int32_t>()};
   for (int32_t* each : {&record.culprit.logical_device, &record.culprit.worker, &record.collective,

@@ -14,7 +14,7 @@
 namespace dist {
 
 inline constexpr uint32_t kWorkerMagic = 0x4C44'5748;
-inline constexpr uint32_t kWorkerVersion = 3;
+inline constexpr uint32_t kWorkerVersion = 4;
 
 // Whether a message can be read.
 enum class Reading : uint8_t { kGood, kOtherVersion, kBad };
@@ -39,7 +39,7 @@ struct WorkerHeader {
 };
 
 struct WorkerNotice {
-  static constexpr std::size_t kBytes = 4 + 4 + 8 + 8 + 1 + 8 + 4 * 7 + 1 + 8 + sizeof(ErrorRecord::message) +
+  static constexpr std::size_t kBytes = 4 + 4 + 8 + 8 + 1 + 8 + 8 + 4 * 7 + 1 + 8 + sizeof(ErrorRecord::message) +
                                         sizeof(ErrorRecord::tag) + sizeof(ErrorRecord::expected) +
                                         sizeof(ErrorRecord::received) + sizeof(ErrorRecord::hint);
 
@@ -47,6 +47,7 @@ struct WorkerNotice {
   uint64_t begun = 0;      // leave: asynchronous collectives, which have all ended where the code is OK
   bool reported = false;   // leave: a report was sent before
   uint64_t parts = 0;      // leave: of which groups of some replicas there are notices too, as bits
+  uint64_t failed = 0;     // leave: runs until now in which collectives have failed on this worker
   ErrorRecord record;      // leave: why, where its code is not OK; report: that
 
   void write(std::byte* to) const noexcept;

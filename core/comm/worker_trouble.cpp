@@ -102,8 +102,8 @@ ErrorRecord WorkerMeeting::report_of(WorkerRound& round, Trouble trouble, int64_
 // while.
 bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
   Peer& other = peer(worker);
-  if (!other.leave.here() || !other.leave.good()) return false;
-  const WorkerNotice& left = other.leave.notice;
+  if (!leave_of(other).here() || !leave_of(other).good()) return false;
+  const WorkerNotice& left = leave_of(other).notice;
   if (round.stream() == WorkerRound::kBlocking) return left.completed < round.number();
   if (left.record.code != DIST_OK) return true;
   if (round.stream() == kAsynchronous) return left.begun < round.number();
@@ -116,7 +116,7 @@ bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
 // And not since others had ended one: then it is not the culprit.
 bool WorkerMeeting::left_by_itself(int worker, WorkerRound& round) noexcept {
   if (!has_gone(worker, round)) return false;
-  const ErrorRecord& record = peer(worker).leave.notice.record;
+  const ErrorRecord& record = leave_of(peer(worker)).notice.record;
   return record.code == DIST_OK || record.culprit.worker < 0;
 }
 
@@ -131,9 +131,9 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
       signatures[w] = &round.own_signature();
     } else if (left_by_itself(w, round)) {
       other.departed = departure();
-      other.departed.returned = other.leave.notice.record.code;
+      other.departed.returned = leave_of(other).notice.record.code;
       signatures[w] = &other.departed;
-      failures[w] = &other.leave.notice.record;
+      failures[w] = &leave_of(other).notice.record;
     } else if (round.has_header(w)) {
       signatures[w] = &round.header(w).signature;
     }
@@ -164,14 +164,15 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
 void WorkerMeeting::hear_of_whole() noexcept {
   if (whole_ == nullptr) return;
   each_peer([&](int w, Peer& peer) {
-    const Incoming& whole = whole_->peers_[static_cast<std::size_t>(named(w))].leave;
-    if (peer.leave.here() || whole.transfer.end() != Transfer::End::kDone) return;
-    peer.leave.reading = peer.leave.notice.read(whole.bytes);
-    if (peer.leave.reading == Reading::kGood && is_in(peer.leave.notice.parts)) return;
-    peer.leave.notice.completed = 0;
-    peer.leave.notice.begun = 0;
-    peer.leave.notice.reported = false;
-    peer.leave.read = peer.leave.elsewhere = true;
+    const Incoming& whole = whole_->leave_of(whole_->peer(named(w)));
+    Incoming& own = leave_of(peer);
+    if (own.here() || whole.transfer.end() != Transfer::End::kDone) return;
+    own.reading = own.notice.read(whole.bytes);
+    if (own.reading == Reading::kGood && is_in(own.notice.parts)) return;
+    own.notice.completed = 0;
+    own.notice.begun = 0;
+    own.notice.reported = false;
+    own.read = own.elsewhere = true;
   });
 }
 
@@ -193,15 +194,15 @@ bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
   bool found = false;
   bool left = false;
   each_peer([&](int w, Peer& other) {
-    if (found || !other.leave.here()) return;
-    if (!other.leave.good()) {
+    if (found || !leave_of(other).here()) return;
+    if (!leave_of(other).good()) {
       *out = {broken(round, w, "a notice that cannot be read"), false};
       found = true;
     } else if (has_gone(w, round)) {
       left = left || left_by_itself(w, round);
       if (left_by_itself(w, round)) return;
       // What it was told holds for all.
-      *out = {other.leave.notice.record, true};
+      *out = {leave_of(other).notice.record, true};
       found = true;
     }
   });
@@ -232,7 +233,7 @@ WorkerMeeting::LeaderSays WorkerMeeting::ask_leader() noexcept {
   // It has left without a word, or a report is still to come behind that notice.
   Peer& leader = peer(0);
   if (transport_.lost(0)) return LeaderSays::kNothing;
-  if (leader.leave.here() && !(leader.leave.good() && leader.leave.notice.reported))
+  if (leave_of(leader).here() && !(leave_of(leader).good() && leave_of(leader).notice.reported))
     return LeaderSays::kNothing;
   return steady_now_ns() - failing_since_ns_ < kReportGraceNs ? LeaderSays::kNothingYet
                                                               : LeaderSays::kNothing;
@@ -267,9 +268,11 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
     if (says == LeaderSays::kReport) {
       found_.report = report_.notice.record;
     } else {
-      append(found_.report,
-             "; worker %d says so alone: it has not heard from worker %d, which reports for all", named(me_),
-             named(0));
+      const char* const leader = transport_.lost(0)         ? "is lost"
+                                 : leave_of(peer(0)).here() ? "has left"
+                                                            : "has not been heard from";
+      append(found_.report, "; worker %d says so alone: worker %d, which reports for all, %s", named(me_),
+             named(0), leader);
     }
   }
   group_.condemn(found_.report);

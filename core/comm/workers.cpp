@@ -48,10 +48,17 @@ WorkerMeeting::~WorkerMeeting() {
 }
 
 void WorkerMeeting::cancel_all() noexcept {
+  cancel_run();
+  each_peer([&](int, Peer& peer) {
+    for (Incoming& each : peer.leaves) end_transfer(transport_, each.transfer);
+  });
+}
+
+// All but what listens for the ends of runs.
+void WorkerMeeting::cancel_run() noexcept {
   round_->reset();
   each_peer([&](int, Peer& peer) {
-    for (Transfer* each : {&peer.send_leave, &peer.leave.transfer, &peer.send_report})
-      end_transfer(transport_, *each);
+    for (Transfer* each : {&peer.send_leave, &peer.send_report}) end_transfer(transport_, *each);
   });
   end_transfer(transport_, report_.transfer);
 }
@@ -64,7 +71,12 @@ void WorkerMeeting::begin_run() noexcept {
   } else {
     ++run_;
   }
-  cancel_all();
+  if (whole_ != nullptr) {
+    cancel_all();
+  } else {
+    cancel_run();
+    each_peer([&](int, Peer& peer) { end_transfer(transport_, leave_of(peer).transfer); });
+  }
   number_ = 0;
   completed_.store(0, std::memory_order_relaxed);
   begun_.store(0, std::memory_order_relaxed);
@@ -82,7 +94,8 @@ void WorkerMeeting::begin_run() noexcept {
   listening_.store(false, std::memory_order_relaxed);
   failing_ = false;
   if (whole_ != nullptr) return;
-  transport_.forget(0, run_);
+  // Of the run before, others may still say how it ended: hear_of_run_before().
+  transport_.forget(0, run_ - 1);
   listen();
 }
 
@@ -95,7 +108,7 @@ void WorkerMeeting::listen() noexcept {
   };
   each_peer([&](int w, Peer& peer) {
     peer.left_ns = 0;
-    listen(w, kLeaves, peer.leave);
+    listen(w, kLeaves, leave_of(peer));
   });
   if (me_ != 0) listen(0, kReports, report_);
   // release: who finds it done may look at what is received.
@@ -124,7 +137,8 @@ void WorkerMeeting::begin(WorkerRound& round, uint32_t stream, uint64_t number, 
   round.begin(message_of(stream, number), signature, most_bytes, {});
 }
 
-void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept {
+void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool collectives_failed) noexcept {
+  if (collectives_failed) own_failed_.fetch_add(1, std::memory_order_relaxed);
   if (whole_ != nullptr) {
     join_run();
     if (said_.exchange(true, std::memory_order_acq_rel)) return;
@@ -134,6 +148,7 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept 
   left.completed = completed_.load(std::memory_order_relaxed);
   left.begun = begun_.load(std::memory_order_relaxed);
   left.reported = reported_.load(std::memory_order_relaxed);
+  left.failed = own_failed_.load(std::memory_order_relaxed);
   if (!returned.ok()) left.record = failure;
   left.record.code = returned.code();
   left.write(own_leave_);
@@ -149,6 +164,48 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure) noexcept 
     each_peer([&](int, const Peer& peer) { out = out && peer.send_leave.over() && peer.send_report.over(); });
     if (!out) yield_this_thread();
   }
+}
+
+bool WorkerMeeting::has_heard_of_run_before(int* out_missing) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (heard_run_ == run_ || run_ == 1) return true;
+  *out_missing = -1;
+  each_peer([&](int w, Peer& peer) {
+    Incoming& before = peer.leaves[(run_ - 1) % 2];
+    if (!before.transfer.over()) {
+      *out_missing = w;
+    } else if (before.here() && before.good()) {
+      peer.failed = before.notice.failed;
+    }
+  });
+  if (*out_missing >= 0) return false;
+  uint64_t failed = own_failed_.load(std::memory_order_relaxed);
+  each_peer([&](int, const Peer& peer) { failed += peer.failed; });
+  failed_.store(failed, std::memory_order_relaxed);
+  heard_run_ = run_;
+  return true;
+}
+
+Status WorkerMeeting::hear_of_run_before(Group& group, uint64_t* out_failed) noexcept {
+  if (whole_ != nullptr) return whole_->hear_of_run_before(group, out_failed);
+  Word& word = group.progress();
+  const int64_t start_ns = host_.now_ns();
+  for (int missing = -1; !has_heard_of_run_before(&missing);) {
+    transport_.progress();
+    if (group.poisoned()) return group.failure();
+    int64_t waited_ns = 0;
+    if (group.overdue(start_ns, timeout_ns_, &waited_ns) != Trouble::kNone) {
+      return dist::fail(DIST_DEADLINE_EXCEEDED,
+                        "worker %d has not come to the end of the run before this one, in %.3g s", missing,
+                        static_cast<double>(waited_ns) * 1e-9);
+    }
+    // Its listener is the meeting, whose group's progress may be another one's.
+    constexpr int64_t kLookNs = 1'000'000;
+    const uint32_t seen = word.value.load(std::memory_order_acquire);
+    word.sleep(seen, host_.slice_ns(kLookNs), group.policy(), [&] { return group.poisoned(); });
+  }
+  *out_failed = failed_.load(std::memory_order_relaxed);
+  return kOk;
 }
 
 template <class Over>

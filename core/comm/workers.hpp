@@ -19,7 +19,8 @@
 // Messages carry the number of the collective, which the workers count alike. Trouble comes in notices, for which
 // each worker listens all the time:
 //
-//     leave     a worker's function has ended, after so many collectives: who is in a later one ends
+//     leave     a worker's function has ended, after so many collectives: who is in a later one ends. It is listened
+//               for until the end of the next run, which may need to know how this one has ended
 //     report    worker 0 says for all why a collective has failed
 //
 // Worker 0 is the leader. Who finds trouble waits for its report, up to kReportGraceNs, and then decides alone and
@@ -118,7 +119,10 @@ class WorkerMeeting final : public TransportListener {
   void begin_run() noexcept;
   // All members have left their functions: peers that wait for this worker hear of it. `failure` says why where
   // `returned` is not OK. Of a part: any thread, and again is the same as once.
-  void leave(Status returned, const ErrorRecord& failure) noexcept;
+  // `collectives_failed`: of this worker's members, in any group of them.
+  void leave(Status returned, const ErrorRecord& failure, bool collectives_failed = false) noexcept;
+  // Its group's collectives have, in this run.
+  bool failed() const noexcept { return group_.poisoned(); }
   // Of a part: it is to leave in this run, where it has not yet; others may wait for that.
   bool joined() const noexcept { return joined_.load(std::memory_order_acquire); }
   // Of a whole, before it leaves: the parts that it will say have left, each of which does so before; as bits.
@@ -161,6 +165,9 @@ class WorkerMeeting final : public TransportListener {
 
   // ---- For rounds that nobody waits in, of streams beside that of the blocking collectives ----
 
+  // In how many runs before this one collectives have failed on any worker: the same number on all of them. A member of
+  // `group` waits there until all workers have left the run before this one.
+  Status hear_of_run_before(Group& group, uint64_t* out_failed) noexcept;
   Transport& transport() noexcept { return transport_; }
   // Begins such a round. The numbers of a stream count from 1 on in each run.
   void begin(WorkerRound& round, uint32_t stream, uint64_t number, const Signature& signature,
@@ -197,13 +204,15 @@ class WorkerMeeting final : public TransportListener {
     bool good() noexcept;
   };
   struct Peer {
-    Incoming leave;
+    Incoming leaves[2];   // of the run with an even number, and with an odd one
+    uint64_t failed = 0;  // its runs in which collectives have failed, as far as it has said
     int64_t left_ns = 0;  // when that was found; 0: it was not
     Signature departed;   // for reports
     Transfer send_leave;
     Transfer send_report;
   };
 
+  Incoming& leave_of(Peer& peer) const noexcept { return peer.leaves[run_ % 2]; }
   Peer& peer(int worker) noexcept { return peers_[static_cast<std::size_t>(worker)]; }
   MessageKey notice(Kind kind) const noexcept {
     return {.generation = 0, .run = run_, .group = group_.number(), .series = kind, .number = 0, .part = 0};
@@ -263,6 +272,8 @@ class WorkerMeeting final : public TransportListener {
   ErrorRecord of_worker(WorkerRound& round, int worker, dist_status code) noexcept;
 
   void cancel_all() noexcept;
+  void cancel_run() noexcept;
+  bool has_heard_of_run_before(int* out_missing) noexcept;
 
   Memory& memory_;
   Transport& transport_;
@@ -280,20 +291,23 @@ class WorkerMeeting final : public TransportListener {
   uint32_t next_stream_ = kFirstPlanned;
   uint64_t number_ = 0;  // the blocking collective under way, from 1
   // relaxed: a run that is past its deadline is left while its carrier may still be inside.
-  std::atomic<uint64_t> completed_{0};  // those whose messages have all been sent
-  std::atomic<uint64_t> begun_{0};      // the latest asynchronous one that has begun
-  std::atomic<bool> reported_{false};   // the leader has sent its report in this run
-  std::atomic<uint64_t> parts_{0};      // of a whole: those that this worker has come to in this run
-  uint64_t closed_parts_ = 0;           // the same when the run ended
-  std::atomic<bool> joined_{false};     // of a part: it is one of these
-  std::atomic<bool> said_{false};       // and has said that its members have left
-  std::atomic<bool> listening_{false};  // for notices
+  std::atomic<uint64_t> completed_{0};   // those whose messages have all been sent
+  std::atomic<uint64_t> begun_{0};       // the latest asynchronous one that has begun
+  std::atomic<uint64_t> own_failed_{0};  // runs in which collectives have failed here,
+  std::atomic<uint64_t> failed_{0};      // and on any worker, before heard_run_
+  std::atomic<bool> reported_{false};    // the leader has sent its report in this run
+  std::atomic<uint64_t> parts_{0};       // of a whole: those that this worker has come to in this run
+  uint64_t closed_parts_ = 0;            // the same when the run ended
+  std::atomic<bool> joined_{false};      // of a part: it is one of these
+  std::atomic<bool> said_{false};        // and has said that its members have left
+  std::atomic<bool> listening_{false};   // for notices
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
   std::byte own_leave_[WorkerNotice::kBytes];
   // Of notices and of how a run ends, for the threads that go on with rounds.
   std::mutex mutex_;
-  bool failing_ = false;  // with `found_`, since `failing_since_ns_`
+  uint32_t heard_run_ = 0;  // how those before this one have ended is known
+  bool failing_ = false;    // with `found_`, since `failing_since_ns_`
   Found found_;
   int64_t failing_since_ns_ = 0;
   std::byte own_report_[WorkerNotice::kBytes];

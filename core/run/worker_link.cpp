@@ -95,10 +95,13 @@ void WorkerLink::begin_run(const RunDeadline& deadline) noexcept {
 
 void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
   open_ = false;
+  const bool failed =
+      replicas_.failed() ||
+      std::any_of(groups_.begin(), groups_.end(), [](WorkerGroup* each) { return each->meeting().failed(); });
   if (const uint64_t parts = replicas_.close_parts(); parts != 0) {
     for (WorkerGroup* const each : groups_) each->end_run(parts, outcome, why);
   }
-  replicas_.leave(outcome, why);
+  replicas_.leave(outcome, why, failed);
   carriers_.leave(outcome, why);
 }
 

@@ -30,8 +30,8 @@
  *                   dist_work_wait(plan, 0);
  *
  * A pack of the list (tensors in a row, of bytes_per_pack together) begins when all its tensors are ready on all members.
- * A run whose collectives failed ends the plans made before it. Work that a function leaves under way is brought to its
- * end before the replica is; its failure is the replica's.
+ * A run whose collectives failed, on any worker, ends the plans made before it: all members plan again. Work that a function leaves under way is brought to its
+ * end before the replica is; its failure is the replica's. dist_reduce_apply() always blocks.
  */
 #ifndef DIST_WORK_H
 #define DIST_WORK_H

@@ -44,8 +44,10 @@
  *     DIST_THREADS_HOST, whenever a message has come. Those of a group are begun in the same order on all workers; plans,
  *     and the packs of one, in any order. Four of a group's asynchronous ones are on their way at a time, each with a
  *     quarter of staging_bytes; a plan's packs share them. That tensors do not fit together is found in each round of a plan.
- *   - A run that fails on one worker ends plans made before it there alone: the others hear of that in the plan's next round.
- *     Who cancels a run or a work gets CANCELLED, and so do the replicas beside it; those of other workers get ABORTED, with
+ *   - A collective that blocks on one worker and is asynchronous or planned on another never meets: the deadline ends it.
+ *   - A run whose collectives failed on one worker ends plans made before it on all. So the first dist_work_start() or
+ *     dist_work_ready() of a run, and the making of a plan, wait until all workers have ended the run before.
+ *   - Who cancels a run or a work gets CANCELLED, and so do the replicas beside it; those of other workers get ABORTED, with
  *     its words. A replica that waits for another one of its own worker hears of a failure elsewhere when that one has come.
  *     Who comes last is not measured in asynchronous and planned collectives. What works take of async_bytes is counted by
  *     the replicas of the worker.

@@ -357,6 +357,87 @@ static void the_deadline_of_a_run_ends_them(void **state) {
   end_workers(&all);
 }
 
+/* ---- Plans after a failed run ---- */
+
+#define TRY(call)                           \
+  do {                                      \
+    const dist_status status_ = (call);     \
+    if (status_ != DIST_OK) return status_; \
+  } while (0)
+
+enum { LASTING = 4 };
+
+typedef struct lasting {
+  dist_work *plans[LASTING];
+  float data[LASTING];
+} lasting;
+
+static dist_status plan_sum(dist_replica *replica, lasting *all) {
+  const int32_t me = dist_replica_id(replica);
+  dist_tensor tensor = {&all->data[me], DIST_F32, 0, NULL, NULL};
+  dist_collective_options options = defaults;
+  options.out_work = &all->plans[me];
+  options.planned = 1;
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+}
+
+static dist_status round_of_sum(dist_replica *replica, lasting *all) {
+  const int32_t me = dist_replica_id(replica);
+  all->data[me] = (float)(me + 1);
+  dist_status status = dist_work_start(all->plans[me]);
+  if (status == DIST_OK) status = dist_work_wait(all->plans[me], 0);
+  if (status == DIST_OK && all->data[me] != 10) return dist_fail(DIST_DATA_LOSS, "another sum of a plan");
+  return status;
+}
+
+static dist_status plan_and_go(dist_replica *replica, void *user_data) {
+  const dist_status status = plan_sum(replica, user_data);
+  return status == DIST_OK ? round_of_sum(replica, user_data) : status;
+}
+
+/* Worker 1 fails when nobody needs it any more. */
+static dist_status fail_late(dist_replica *replica, void *user_data) {
+  TRY(round_of_sum(replica, user_data));
+  if (dist_replica_id(replica) == 2) return dist_barrier(replica, NULL);
+  return dist_replica_id(replica) == 3 ? dist_fail(DIST_INVALID_ARGUMENT, "late") : DIST_OK;
+}
+
+static dist_status plan_again(dist_replica *replica, void *user_data) {
+  lasting *all = user_data;
+  const dist_status status = dist_work_start(all->plans[dist_replica_id(replica)]);
+  if (status != DIST_FAILED_PRECONDITION) {
+    return dist_fail(DIST_INTERNAL, "a plan outlived a failed run");
+  }
+  dist_work_destroy(all->plans[dist_replica_id(replica)]);
+  return plan_and_go(replica, all);
+}
+
+static dist_status go_on_after_failures(dist_strategy *strategy, int worker, void *user_data) {
+  TRY(dist_run(strategy, plan_and_go, user_data, NULL));
+  for (int i = 0; i < 20; ++i) {
+    const dist_status status = dist_run(strategy, fail_late, user_data, NULL);
+    /* Worker 0 may still be inside the round when the other one fails. */
+    const int expected =
+        worker == 0 ? status == DIST_OK || status == DIST_ABORTED : status == DIST_INVALID_ARGUMENT;
+    if (!expected) {
+      return dist_fail(DIST_INTERNAL, "the run that fails ended otherwise");
+    }
+    TRY(dist_run(strategy, plan_again, user_data, NULL));
+  }
+  return DIST_OK;
+}
+
+static void a_failure_anywhere_ends_plans_everywhere(void **state) {
+  (void)state;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.timeout_ns = 60000000000;
+  workers two = workers_of("2+2", options);
+  lasting all = {0};
+  all_workers(&two, go_on_after_failures, &all);
+  for (int r = 0; r < LASTING; ++r) dist_work_destroy(all.plans[r]);
+  end_workers(&two);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(packs_go_in_any_order),
@@ -365,6 +446,7 @@ int main(void) {
       cmocka_unit_test(trouble_is_told_and_passes),
       cmocka_unit_test(a_worker_that_ends_is_lost),
       cmocka_unit_test(the_deadline_of_a_run_ends_them),
+      cmocka_unit_test(a_failure_anywhere_ends_plans_everywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
