@@ -4,6 +4,7 @@
 
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
+#include "core/engine/in_process.hpp"
 
 using namespace dist;
 using namespace dist::capi;

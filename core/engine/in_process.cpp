@@ -92,7 +92,7 @@ Status InProcessNetwork::create(const dist_allocator& allocator, int num_workers
 }
 
 InProcessNetwork::InProcessNetwork(Memory& memory, int num_workers, std::size_t credit)
-    : Counted(memory), num_workers_(num_workers), credit_(credit) {
+    : Network(memory), num_workers_(num_workers), credit_(credit) {
   const auto n = static_cast<std::size_t>(num_workers);
   endpoints_ = static_cast<Endpoint*>(memory.allocate(n * sizeof(Endpoint), alignof(Endpoint)));
   for (int w = 0; w < num_workers; ++w) new (&endpoints_[w]) Endpoint(*this, w);

@@ -10,13 +10,14 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/engine/network.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist {
 
 inline constexpr int kMaxInProcessWorkers = 256;
 
-class InProcessNetwork final : public Counted {
+class InProcessNetwork final : public Network {
  public:
   static constexpr std::size_t kDefaultCredit = std::size_t{1} << 20;
   static constexpr std::size_t kLeastCredit = 4096;
@@ -28,9 +29,8 @@ class InProcessNetwork final : public Counted {
   InProcessNetwork(Memory& memory, int num_workers, std::size_t credit);
   ~InProcessNetwork() override;
 
-  int num_workers() const noexcept { return num_workers_; }
-  // The transport of one worker, once. It lies in the network, and is closed before that ends.
-  Status join(int worker, Transport** out) noexcept;
+  int num_workers() const noexcept override { return num_workers_; }
+  Status join(int worker, Transport** out) noexcept override;
 
  private:
   class Endpoint;

@@ -28,14 +28,14 @@ WorkerMeeting::Options meeting_of(std::span<const int> members, const WorkerLink
 
 }  // namespace
 
-Status WorkerLink::Way::join(InProcessNetwork* network, int num_workers, int me) noexcept {
+Status WorkerLink::Way::join(Network* network, int num_workers, int me) noexcept {
   if (network == nullptr) return kOk;
   if (network->num_workers() != num_workers) {
     return invalid_argument("network is for %d workers, and the cluster has %d", network->num_workers(),
                             num_workers);
   }
   DIST_TRY(network->join(me, &transport_));
-  network_ = Ref<InProcessNetwork>::share(network);
+  network_ = Ref<Network>::share(network);
   return kOk;
 }
 

@@ -19,7 +19,7 @@
 #include "core/collective/collectives.hpp"
 #include "core/comm/workers.hpp"
 #include "core/cross_replica/across_workers.hpp"
-#include "core/engine/in_process.hpp"
+#include "core/engine/network.hpp"
 #include "core/engine/shared_transport.hpp"
 #include "core/engine/unreachable.hpp"
 #include "core/trace/recorder.hpp"
@@ -38,14 +38,14 @@ class WorkerLink final : public AcrossWorkers {
         : network_(std::move(other.network_)), transport_(std::exchange(other.transport_, nullptr)) {}
     ~Way() { close(); }
     // `network` NULL: nothing leads to the others.
-    Status join(InProcessNetwork* network, int num_workers, int me) noexcept;
+    Status join(Network* network, int num_workers, int me) noexcept;
     Transport* transport() const noexcept { return transport_; }
     void close() noexcept {
       if (transport_ != nullptr) transport_->close();
     }
 
    private:
-    Ref<InProcessNetwork> network_;
+    Ref<Network> network_;
     Transport* transport_ = nullptr;
   };
 
