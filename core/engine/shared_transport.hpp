@@ -46,6 +46,9 @@ class SharedTransport final : public TransportListener {
     void progress() noexcept override { below().progress(); }
     bool reaches_others() const noexcept override { return below().reaches_others(); }
     bool lost(int worker) const noexcept override { return below().lost(worker); }
+    void why_lost(int worker, char* text, std::size_t size) const noexcept override {
+      below().why_lost(worker, text, size);
+    }
     int num_connections() const noexcept override { return below().num_connections(); }
     void listen(TransportListener* listener) noexcept override { whole_.listen(*this, listener); }
     void close() noexcept override { below().close(); }

@@ -38,6 +38,9 @@ class SubsetTransport final : public Transport {
   void progress() noexcept override { below_.progress(); }
   bool reaches_others() const noexcept override { return below_.reaches_others(); }
   bool lost(int worker) const noexcept override { return below_.lost(there(worker)); }
+  void why_lost(int worker, char* text, std::size_t size) const noexcept override {
+    below_.why_lost(there(worker), text, size);
+  }
   // Those to workers that are not seen are counted too.
   int num_connections() const noexcept override { return below_.num_connections(); }
   void listen(TransportListener* listener) noexcept override { below_.listen(listener); }

@@ -80,6 +80,12 @@ class Transfer {
   Transfer** before = nullptr;
   int owner = -1;
   bool sends = false;
+  // For transports between processes: a second list that the transfer is in, the number under which its message was
+  // offered, and how much of it has been moved.
+  Transfer* next_by_id = nullptr;
+  Transfer** before_by_id = nullptr;
+  uint64_t id = 0;
+  std::size_t moved = 0;
 
  private:
   std::atomic<End> end_{End::kDone};
@@ -123,6 +129,12 @@ class Transport {
   virtual bool reaches_others() const noexcept { return true; }
   // Whether the worker has left, or cannot be reached any more.
   virtual bool lost(int worker) const noexcept = 0;
+  // Why, as a sentence without its end: "worker 2 (10.0.0.7:2222) was killed or its connection broke". "": it is not
+  // lost, or there is nothing to say. Of a worker that is still waited for: why it could not be reached so far.
+  virtual void why_lost(int worker, char* text, std::size_t size) const noexcept {
+    (void)worker;
+    if (size != 0) text[0] = '\0';
+  }
   // To how many workers there is a connection.
   virtual int num_connections() const noexcept = 0;
 

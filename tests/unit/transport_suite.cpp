@@ -31,8 +31,15 @@ struct Workers {
   }
   // A hang ends by the test's own time-out.
   End wait(Transfer& transfer) {
-    while (!transfer.over()) progress();
+    until([&] { return transfer.over(); });
     return transfer.end();
+  }
+  template <class Condition>
+  void until(const Condition& holds) {
+    while (!holds()) {
+      progress();
+      std::this_thread::yield();
+    }
   }
   // Long enough for every message that can move to have moved.
   void settle() {
@@ -155,7 +162,11 @@ void another_size_is_a_misfit(void** state) {
       workers.settle();
       workers[0].send(1, key, sent.data(), bytes, send);
       assert_end(workers.wait(receive), kMisfit);
-      assert_end(workers.wait(send), kMisfit);
+      if (bytes > kCredit || suite_of(state).senders_know_receives) {
+        assert_end(workers.wait(send), kMisfit);
+      } else {
+        assert_end(workers.wait(send), kDone);
+      }
       for (const std::byte b : got) assert_true(b == std::byte{0xEE});
     }
   }
@@ -238,7 +249,7 @@ void who_is_lost_ends_what_waits_for_it(void** state) {
   workers.settle();
   assert_false(workers[0].lost(1));
   workers[1].close();
-  assert_true(workers[0].lost(1) && workers[2].lost(1));
+  workers.until([&] { return workers[0].lost(1) && workers[2].lost(1); });
   assert_false(workers[0].lost(2) || workers[0].lost(0));
   assert_end(workers.wait(own), kCancelled);
   assert_end(workers.wait(waiting), kLost);
@@ -286,6 +297,7 @@ void who_has_not_joined_is_waited_for(void** state) {
     while (!each->over()) {
       first.progress();
       second.progress();
+      std::this_thread::yield();
     }
     assert_end(each->end(), kDone);
   }
@@ -313,9 +325,9 @@ void the_listener_is_told(void** state) {
   workers.settle();
   assert_int_equal(counters[0].count.load(), 0);
   workers[1].receive(0, {.number = 1}, got.data(), got.size(), receive);
-  workers.settle();
-  assert_end(send.end(), kDone);
-  assert_true(counters[0].count.load() >= 1 && counters[1].count.load() >= 1);
+  assert_end(workers.wait(send), kDone);
+  workers.until([&] { return counters[0].count.load() >= 1 && counters[1].count.load() >= 1; });
+  assert_end(workers.wait(receive), kDone);
   workers[1].receive(0, {.number = 2}, got.data(), got.size(), receive);
   int before = counters[1].count.load();
   workers[1].cancel(receive);
@@ -325,7 +337,7 @@ void the_listener_is_told(void** state) {
   const int before_other = counters[0].count.load();
   workers[1].close();
   assert_int_equal(counters[1].count.load(), before);
-  assert_true(counters[0].count.load() > before_other);
+  workers.until([&] { return counters[0].count.load() > before_other; });
   workers[0].listen(nullptr);
 }
 

@@ -33,6 +33,9 @@ struct TransportSuite {
   const char* name;
   std::function<std::unique_ptr<TransportFixture>(int num_workers, std::size_t credit)> make;
   uint64_t seed;
+  // Whether a sender knows that its receiver waits, so that what fits into the credit goes straight there; else it is
+  // over as soon as it has gone ahead, whatever the receiver wants.
+  bool senders_know_receives = true;
   std::deque<std::string> titles = {};
 };
 

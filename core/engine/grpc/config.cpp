@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/grpc/config.hpp"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <strings.h>
+
+#include <algorithm>
+
+#include "core/engine/grpc/queue.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr int kHandshakeMs = 5000;
+constexpr int kIdleMs = 10000;
+
+int to_ms(int64_t ns) noexcept { return static_cast<int>(std::max<int64_t>(ns / 1'000'000, 1)); }
+
+}  // namespace
+
+// A write's, or the largest that goes ahead, which a write may have beside its other frames.
+std::size_t Config::most_message_bytes() const noexcept {
+  return std::max(credit, FrameQueue::kWriteBytes) + FrameQueue::kWriteBytes;
+}
+
+std::string host_of(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+std::shared_ptr<grpc::Channel> make_channel(const Config& config, int worker) {
+  grpc::ChannelArguments with;
+  // What the environment says of proxies is for the host's own traffic.
+  with.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Each link has a connection of its own: what is large holds up neither heartbeats nor other workers.
+  with.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  with.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  with.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  with.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kHandshakeMs);
+  with.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  with.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  // A connection that is cut without a word.
+  with.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, to_ms(config.lease_ns));
+  with.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, to_ms(config.lease_ns));
+  with.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  with.SetMaxReceiveMessageSize(static_cast<int>(config.most_message_bytes()));
+  with.SetMaxSendMessageSize(-1);
+  with.SetCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  if (config.tls()) {
+    credentials = grpc::SslCredentials({config.ca, config.key, config.certificate});
+  } else {
+    credentials = grpc::InsecureChannelCredentials();
+  }
+  return grpc::CreateCustomChannel("dns:///" + config.address(worker), credentials, with);
+}
+
+void configure(const Config& config, grpc::ServerBuilder& builder, int* port) {
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  if (config.tls()) {
+    grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    options.pem_root_certs = config.ca;
+    options.pem_key_cert_pairs.push_back({config.key, config.certificate});
+    credentials = grpc::SslServerCredentials(options);
+  } else {
+    credentials = grpc::InsecureServerCredentials();
+  }
+  // Two servers on one port would share its connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 2);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8192);
+  // Links are quiet at times, and their clients ask whether there is still somebody.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, to_ms(config.lease_ns));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, to_ms(config.lease_ns));
+  builder.SetMaxReceiveMessageSize(static_cast<int>(config.most_message_bytes()));
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddListeningPort(config.bind_address, credentials, port);
+}
+
+std::string names_of(const grpc::AuthContext& context) {
+  std::string names;
+  if (!context.IsPeerAuthenticated()) return names;
+  for (const char* const property : {"x509_subject_alternative_name", "x509_common_name"}) {
+    for (const grpc::string_ref& each : context.FindPropertyValues(property)) {
+      names.append(each.data(), each.size());
+      names += '\n';
+    }
+    // A certificate with alternative names has no others.
+    if (!names.empty()) return names;
+  }
+  return names;
+}
+
+bool has_name(const std::string& names, const std::string& host) noexcept {
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = names.find('\n', at);
+    if (end - at == host.size() && strncasecmp(names.data() + at, host.data(), host.size()) == 0) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace dist::grpc_link

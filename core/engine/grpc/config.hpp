@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker's end of the network is made of, and gRPC's credentials and settings for it.
+#pragma once
+
+#include <grpcpp/channel.h>
+#include <grpcpp/security/auth_context.h>
+#include <grpcpp/server_builder.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dist::grpc_link {
+
+struct Config {
+  std::vector<std::string> addresses;  // of all workers, in order
+  int me = 0;
+  std::string bind_address;
+  std::string digest;
+  std::string secret;
+  std::string ca, certificate, key;  // PEM; empty: plain text
+  std::string version;
+  uint32_t generation = 0;
+  int64_t lease_ns = 0;
+  std::size_t credit = 0;
+
+  bool tls() const noexcept { return !ca.empty(); }
+  std::size_t most_message_bytes() const noexcept;
+  const std::string& address(int worker) const { return addresses[static_cast<std::size_t>(worker)]; }
+};
+
+// The host of "host:port" or "[host]:port".
+std::string host_of(const std::string& address);
+
+std::shared_ptr<grpc::Channel> make_channel(const Config& config, int worker);
+void configure(const Config& config, grpc::ServerBuilder& builder, int* port);
+// The names in the certificate of a call's peer, each with a line end.
+std::string names_of(const grpc::AuthContext& context);
+bool has_name(const std::string& names, const std::string& host) noexcept;
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/grpc/endpoint.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr char kBroke[] = " was killed or its connection broke";
+
+}  // namespace
+
+Endpoint::Endpoint(Memory& memory, Config config)
+    : memory_(memory), config_(std::move(config)), service_(*this) {
+  ClusterDigest digest;
+  for (const std::string& address : config_.addresses) {
+    digest.add(address);
+    peers_.emplace_back(memory, static_cast<int>(peers_.size()),
+                        "worker " + std::to_string(peers_.size()) + " (" + address + ")", config_.credit);
+  }
+  digest.add(config_.digest);
+  cluster_ = digest.take();
+}
+
+Endpoint::~Endpoint() = default;
+
+std::string Endpoint::start() {
+  if (!random_bytes(incarnation_.data(), incarnation_.size())) return "the system gives no random numbers";
+  Peer& own = at(config_.me);
+  own.life = Life::kHere;
+  own.incarnation = incarnation_;
+  own.known = true;
+  grpc::ServerBuilder builder;
+  configure(config_, builder, &port_);
+  builder.RegisterCallbackGenericService(&service_);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || port_ == 0) {
+    server_.reset();
+    return "cannot listen on " + config_.bind_address +
+           (config_.tls()
+                ? ": it is in use, is not an address of this machine, or certificate and key are no pair"
+                : ": it is in use, or is not an address of this machine");
+  }
+  if (!watcher_.start(watch_main, this).ok()) {
+    server_->Shutdown();
+    return "the system gives no further thread";
+  }
+  watcher_.name("dist-lease");
+  if (!hub()) begin_control();
+  return "";
+}
+
+// ---- Transfers ----
+
+void Endpoint::tell() noexcept {
+  const std::scoped_lock lock(listening_);
+  if (listener_ != nullptr) listener_->happened();
+}
+
+void Endpoint::listen(TransportListener* listener) noexcept {
+  if (memory_.forked()) return;
+  const std::scoped_lock lock(listening_);
+  listener_ = listener;
+}
+
+void Endpoint::send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+                    Transfer& transfer) noexcept {
+  transfer.begin({to, key, const_cast<std::byte*>(data), bytes});
+  transfer.sends = true;
+  transfer.before = nullptr;
+  if (memory_.forked()) return transfer.finish(Transfer::End::kLost);
+  Peer& peer = at(to);
+  LinkRef link;
+  bool ended = true;
+  bool begin = false;
+  {
+    const std::scoped_lock lock(peer.out_mutex);
+    if (closed_) {
+      transfer.finish(Transfer::End::kCancelled);
+    } else if (peer.out_gone) {
+      transfer.finish(Transfer::End::kLost);
+    } else {
+      ended = peer.outbox.send(transfer);
+      link = peer.out;
+      begin = link == nullptr && !std::exchange(peer.out_wanted, true);
+    }
+  }
+  if (begin) begin_out(peer);
+  if (link != nullptr) link->flush();
+  if (ended) tell();
+}
+
+void Endpoint::receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+                       Transfer& transfer) noexcept {
+  transfer.begin({from, key, data, bytes});
+  transfer.sends = false;
+  transfer.before = nullptr;
+  transfer.id = 0;
+  if (memory_.forked()) return transfer.finish(Transfer::End::kLost);
+  Peer& peer = at(from);
+  LinkRef link;
+  bool ended = true;
+  {
+    const std::scoped_lock lock(peer.in_mutex);
+    if (closed_) {
+      transfer.finish(Transfer::End::kCancelled);
+    } else {
+      ended = peer.inbox.receive(transfer, peer.in_gone);
+      link = peer.in;
+    }
+  }
+  if (link != nullptr) link->flush();
+  if (ended) tell();
+}
+
+void Endpoint::cancel(Transfer& transfer) noexcept {
+  if (transfer.over() || memory_.forked()) return;
+  Peer& peer = at(transfer.message().worker);
+  LinkRef link;
+  bool ended;
+  if (transfer.sends) {
+    const std::scoped_lock lock(peer.out_mutex);
+    ended = peer.outbox.cancel(transfer);
+    link = peer.out;
+  } else {
+    const std::scoped_lock lock(peer.in_mutex);
+    ended = peer.inbox.cancel(transfer);
+    link = peer.in;
+  }
+  if (link != nullptr) link->flush();
+  if (ended) tell();
+}
+
+void Endpoint::forget(uint32_t generation, uint32_t run) noexcept {
+  if (memory_.forked()) return;
+  for (Peer& peer : peers_) {
+    LinkRef link;
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      peer.inbox.forget(generation, run);
+      link = peer.in;
+    }
+    if (link != nullptr) link->flush();
+  }
+}
+
+bool Endpoint::lost(int worker) const noexcept { return at(worker).gone || (worker == me() && closed_); }
+
+void Endpoint::why_lost(int worker, char* text, std::size_t size) const noexcept {
+  if (size == 0) return;
+  text[0] = '\0';
+  if (memory_.forked()) return;
+  const std::scoped_lock lock(members_);
+  copy_shown(text, size, at(worker).why.c_str());
+}
+
+int Endpoint::num_connections() const noexcept {
+  int connected = 0;
+  for (const Peer& peer : peers_) connected += peer.connected ? 1 : 0;
+  return connected;
+}
+
+// ---- Links of data ----
+
+// There is something to send. A worker that has not joined yet is waited for: members.cpp calls this then.
+void Endpoint::begin_out(Peer& peer) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    if (peer.life != Life::kHere) return;
+  }
+  LinkRef link;
+  {
+    const std::scoped_lock lock(peer.out_mutex);
+    if (!peer.out_wanted || peer.out != nullptr || peer.out_gone) return;
+    link = peer.out = make_client(peer, Purpose::kData);
+    peer.out_retry_ns = 0;
+    peer.connected = true;
+  }
+  static_cast<ClientLink&>(*link).start();
+}
+
+bool Endpoint::more(Link& link) noexcept {
+  if (!link.outgoing || link.purpose != Purpose::kData) return false;
+  Peer& peer = at(link.peer);
+  bool some;
+  bool ended;
+  {
+    const std::scoped_lock lock(peer.out_mutex);
+    some = peer.out.get() == &link && peer.outbox.put_chunk();
+    ended = peer.outbox.take_ended();
+  }
+  if (ended) tell();
+  return some;
+}
+
+std::string Endpoint::took_data_in(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
+  Peer& peer = at(link->peer);
+  const char* why = nullptr;
+  bool ended;
+  bool bye;
+  {
+    const std::scoped_lock lock(peer.in_mutex);
+    if (peer.in != link || peer.in_gone) return "";
+    for (const grpc::Slice& each : message) {
+      why = link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), peer.inbox);
+      if (why != nullptr) break;
+    }
+    if (why == nullptr && !link->reader.between_frames()) why = "a message that ends inside a frame";
+    ended = peer.inbox.take_ended();
+    bye = why == nullptr && peer.inbox.bye();
+    if (bye) peer.in_queue.put({.kind = FrameKind::kByeTaken});
+  }
+  if (ended) tell();
+  if (why != nullptr) return why;
+  link->flush();
+  if (bye) {
+    {
+      const std::scoped_lock lock(members_);
+      peer.leaves = true;
+      if (peer.why.empty()) peer.why = peer.name + " has left";
+    }
+    end_out(peer, Transfer::End::kLost, false);
+    end_in(peer, Transfer::End::kLost, false);
+  }
+  return "";
+}
+
+std::string Endpoint::took_data_out(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
+  Peer& peer = at(link->peer);
+  const char* why = nullptr;
+  bool ended;
+  bool taken;
+  bool leaves;
+  {
+    const std::scoped_lock lock(peer.out_mutex);
+    if (peer.out != link) return "";
+    for (const grpc::Slice& each : message) {
+      why = link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), peer.outbox);
+      if (why != nullptr) break;
+    }
+    if (why == nullptr && !link->reader.between_frames()) why = "a message that ends inside a frame";
+    ended = peer.outbox.take_ended();
+    taken = peer.outbox.bye_taken();
+    leaves = peer.outbox.peer_leaves();
+  }
+  if (ended) tell();
+  if (why != nullptr) return why;
+  if (leaves) {
+    {
+      const std::scoped_lock lock(members_);
+      peer.leaves = true;
+      if (peer.why.empty()) peer.why = peer.name + " has left";
+    }
+    end_out(peer, Transfer::End::kLost, true);
+  } else if (taken) {
+    end_out(peer, Transfer::End::kCancelled, true);
+  } else {
+    link->flush();
+  }
+  return "";
+}
+
+// Nothing goes there any more.
+void Endpoint::end_out(Peer& peer, Transfer::End end, bool cut) noexcept {
+  LinkRef link;
+  bool ended;
+  {
+    const std::scoped_lock lock(peer.out_mutex);
+    peer.out_gone = true;
+    peer.out_wanted = false;
+    ended = peer.outbox.end_all(end);
+    link = peer.out;
+    if (link == nullptr || cut) peer.out_queue.clear();
+  }
+  if (cut && link != nullptr) link->end("");
+  if (ended) tell();
+  leave_if_done();
+}
+
+// Nothing comes from there any more.
+void Endpoint::end_in(Peer& peer, Transfer::End end, bool cut) noexcept {
+  LinkRef link;
+  {
+    const std::scoped_lock lock(peer.in_mutex);
+    peer.in_gone = true;
+    peer.in_until_ns = 0;
+    peer.inbox.end_all(end);
+    (void)peer.inbox.take_ended();
+    link = peer.in;
+  }
+  peer.gone = true;
+  if (cut && link != nullptr) link->end("");
+  tell();
+}
+
+std::string Endpoint::took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
+  if (link->peer >= 0) at(link->peer).heard_ns.store(steady_now_ns(), std::memory_order_relaxed);
+  if (link->stage == Link::Stage::kOpen) {
+    if (link->purpose == Purpose::kControl) return took_control(link, message);
+    return link->outgoing ? took_data_out(link, message) : took_data_in(link, message);
+  }
+  // Of fixed size: larger ones are not looked at.
+  std::byte whole[Hello::kBytes + Answer::kBytes];
+  std::size_t bytes = 0;
+  for (const grpc::Slice& each : message) {
+    if (each.size() > sizeof whole - bytes) return "a message of a wrong size";
+    std::copy_n(reinterpret_cast<const std::byte*>(each.begin()), each.size(), whole + bytes);
+    bytes += each.size();
+  }
+  const std::span<const std::byte> given(whole, bytes);
+  switch (link->stage) {
+    case Link::Stage::kHello: return took_hello(link, given);
+    case Link::Stage::kAnswer: return took_answer(link, given);
+    case Link::Stage::kProof: return took_proof(link, given);
+    default: return took_verdict(link, given);
+  }
+}
+
+void Endpoint::over(const LinkRef& link, const std::string& why, const std::string& status) noexcept {
+  proven(*link);
+  if (link->peer < 0) return;
+  Peer& peer = at(link->peer);
+  if (link->purpose == Purpose::kControl) return over_control(peer, link, why, status);
+  const bool opened = link->stage == Link::Stage::kOpen || link->stage == Link::Stage::kVerdict;
+  const std::string broke = why.empty()     ? kBroke
+                            : link->refused ? " refuses: " + why
+                                            : " breaks the protocol: " + why;
+  if (!link->outgoing) {
+    bool gone;
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      if (peer.in != link) return;
+      peer.in = nullptr;
+      gone = peer.in_gone || peer.inbox.bye();
+    }
+    if (!gone && !closed_) declare_lost(peer, broke, true);
+    return;
+  }
+  bool gone;
+  {
+    const std::scoped_lock lock(peer.out_mutex);
+    if (peer.out != link) return;
+    peer.out = nullptr;
+    gone = peer.out_gone;
+    if (!gone && !opened && !link->refused) {
+      // Nothing has been sent on it yet: there will be another one.
+      peer.out_retry_ns = steady_now_ns() + 100'000'000;
+    }
+  }
+  if (gone) return leave_if_done();
+  if (opened || link->refused) {
+    declare_lost(peer, broke, false);
+    return leave_if_done();
+  }
+  cannot_reach(peer, why.empty() ? status : why);
+}
+
+void Endpoint::destroyed() noexcept {
+  const std::scoped_lock lock(waking_);
+  --links_;
+  woken_.notify_all();
+}
+
+// ---- The end ----
+
+void Endpoint::close() noexcept {
+  if (memory_.forked() || closed_.exchange(true)) return;
+  for (Peer& peer : peers_) {
+    LinkRef out;
+    bool drop = false;
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      peer.outbox.end_all(Transfer::End::kCancelled);
+      if (!peer.out_gone && peer.out_wanted && !peer.bye_said) {
+        peer.bye_said = true;
+        peer.out_queue.put({.kind = FrameKind::kBye});
+        // Nothing that went ahead waits to be taken there.
+        drop = peer.outbox.owes_nothing() && (peer.out == nullptr || !peer.out->opened());
+      }
+      out = peer.out;
+    }
+    LinkRef in;
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      peer.inbox.end_all(Transfer::End::kCancelled);
+      peer.inbox.drop_all();
+      if (!peer.in_gone && peer.in != nullptr) peer.in_queue.put({.kind = FrameKind::kLeaving});
+      in = peer.in;
+    }
+    if (drop) {
+      end_out(peer, Transfer::End::kCancelled, true);
+    } else if (out != nullptr) {
+      out->flush();
+    }
+    if (in != nullptr) in->flush();
+  }
+  tell();
+  leave_if_done();
+}
+
+void Endpoint::stop() noexcept {
+  if (memory_.forked()) return;
+  close();
+  {
+    std::unique_lock lock(waking_);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(config_.lease_ns);
+    for (bool in_time = true; in_time;) {
+      const uint64_t seen = changes_;
+      lock.unlock();
+      const bool taken = all_taken();
+      lock.lock();
+      if (taken) break;
+      in_time = woken_.wait_until(lock, end, [&] { return changes_ != seen; });
+    }
+    stopping_ = true;
+    woken_.notify_all();
+  }
+  watcher_.join();
+  std::vector<LinkRef> links;
+  for (Peer& peer : peers_) {
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      peer.out_gone = true;
+      links.push_back(peer.out);
+    }
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      peer.in_gone = true;
+      links.push_back(peer.in);
+    }
+    const std::scoped_lock lock(members_);
+    links.push_back(peer.control);
+  }
+  {
+    const std::scoped_lock lock(members_);
+    links.insert(links.end(), unproven_.begin(), unproven_.end());
+  }
+  for (const LinkRef& link : links) {
+    if (link != nullptr) link->end("");
+  }
+  links.clear();
+  server_->Shutdown(std::chrono::system_clock::now());
+  for (Peer& peer : peers_) {
+    const std::scoped_lock lock(peer.out_mutex, peer.in_mutex, members_);
+    peer.out = peer.in = peer.control = nullptr;
+  }
+  {
+    const std::scoped_lock lock(members_);
+    unproven_.clear();
+  }
+  std::unique_lock lock(waking_);
+  woken_.wait(lock, [&] { return links_ == 0; });
+}
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoint: one worker's transport over gRPC. Who the others are, and whether they live, worker 0 says, to which each has a
+// control link from its start; data links are made when there is something to send, to workers that have joined.
+//
+// Locks, in this order: a peer's (of its sending or its receiving half), the members', a link's or a queue's. None is held
+// while a link is begun, flushed or ended, or the listener is told.
+#pragma once
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/os/thread.hpp"
+#include "core/engine/grpc/config.hpp"
+#include "core/engine/grpc/inbox.hpp"
+#include "core/engine/grpc/link.hpp"
+#include "core/engine/grpc/outbox.hpp"
+#include "core/engine/transport.hpp"
+
+namespace dist::grpc_link {
+
+class Endpoint final : public Transport, public LinkUser {
+ public:
+  Endpoint(Memory& memory, Config config);
+  ~Endpoint();
+
+  // "": it listens.
+  std::string start();
+  // The end of it: waits until what was sent has been taken, for the lease at most.
+  void stop() noexcept;
+  // The port that it listens on.
+  int port() const noexcept { return port_; }
+
+  int num_workers() const noexcept override { return static_cast<int>(peers_.size()); }
+  int me() const noexcept override { return config_.me; }
+  std::size_t credit() const noexcept override { return config_.credit; }
+  void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+            Transfer& transfer) noexcept override;
+  void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+               Transfer& transfer) noexcept override;
+  void cancel(Transfer& transfer) noexcept override;
+  void forget(uint32_t generation, uint32_t run) noexcept override;
+  void progress() noexcept override {}
+  bool lost(int worker) const noexcept override;
+  void why_lost(int worker, char* text, std::size_t size) const noexcept override;
+  int num_connections() const noexcept override;
+  void listen(TransportListener* listener) noexcept override;
+  void close() noexcept override;
+
+  std::string took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept override;
+  bool more(Link& link) noexcept override;
+  void over(const LinkRef& link, const std::string& why, const std::string& status) noexcept override;
+  void destroyed() noexcept override;
+
+ private:
+  // What a proven worker is known to be.
+  enum class Life { kUnknown, kHere, kLost, kLeft };
+
+  struct Peer {
+    Peer(Memory& memory, int worker, std::string named, std::size_t credit)
+        : number(worker),
+          name(std::move(named)),
+          outbox(out_queue, credit),
+          inbox(memory, in_queue, credit) {}
+
+    const int number;
+    const std::string name;  // "worker 2 (10.0.0.7:2222)"
+
+    // ---- What goes there; under `out_mutex` ----
+    std::mutex out_mutex;
+    FrameQueue out_queue;
+    Outbox outbox;
+    LinkRef out;
+    std::shared_ptr<grpc::Channel> channel;
+    bool out_wanted = false;  // there is something to send, and no link yet
+    bool out_gone = false;    // it gets nothing any more
+    bool bye_said = false;
+    int64_t out_retry_ns = 0;   // 0: none is due
+    int refusals_in_a_row = 0;  // of TLS
+
+    // ---- What comes from there; under `in_mutex` ----
+    std::mutex in_mutex;
+    FrameQueue in_queue;
+    Inbox inbox;
+    LinkRef in;
+    bool in_gone = false;     // nothing comes any more
+    int64_t in_until_ns = 0;  // of a lost one whose link is still there; 0: none
+
+    // ---- Under `members_` ----
+    Life life = Life::kUnknown;
+    bool leaves = false;  // it has said goodbye
+    Identity incarnation{};
+    bool known = false;  // the incarnation
+    LinkRef control;     // worker 0's to it; at worker 0's place: one's own to worker 0
+    FrameQueue control_queue;
+    std::string why;
+    bool left_told = false;   // to it, that this one has left
+    bool left_taken = false;  // it has heard so
+
+    std::atomic<int64_t> heard_ns{0};
+    std::atomic<bool> connected{false};
+    std::atomic<bool> gone{false};
+  };
+
+  class Service final : public grpc::CallbackGenericService {
+   public:
+    explicit Service(Endpoint& owner) noexcept : owner_(owner) {}
+    grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
+
+   private:
+    Endpoint& owner_;
+  };
+  class ControlTaker;
+
+  bool hub() const noexcept { return config_.me == 0; }
+  Peer& at(int worker) noexcept { return peers_[static_cast<std::size_t>(worker)]; }
+  const Peer& at(int worker) const noexcept { return peers_[static_cast<std::size_t>(worker)]; }
+  void tell() noexcept;
+  void wake() noexcept;
+
+  // ---- endpoint.cpp ----
+  void begin_out(Peer& peer) noexcept;
+  void end_out(Peer& peer, Transfer::End end, bool cut) noexcept;
+  void end_in(Peer& peer, Transfer::End end, bool cut) noexcept;
+  std::string took_data_in(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
+  std::string took_data_out(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
+
+  // ---- handshake.cpp: how a link begins ----
+  LinkRef make_client(Peer& peer, Purpose purpose);
+  void say_hello(Link& link, const Identity& receiver) noexcept;
+  std::string took_hello(const LinkRef& link, std::span<const std::byte> message) noexcept;
+  std::string took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept;
+  std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;
+  std::string took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept;
+  std::string why_not(const Link& link, const Hello& hello) const;
+  std::string admit(const LinkRef& link, const Hello& hello) noexcept;
+  grpc::ServerGenericBidiReactor* accept(grpc::GenericCallbackServerContext* context);
+  void proven(const Link& link) noexcept;
+
+  // ---- members.cpp: who lives ----
+  void begin_control() noexcept;
+  std::string took_control(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
+  void introduce(Peer& newcomer) noexcept;
+  void say(Peer& to, const Frame& frame, const std::byte* data = nullptr) noexcept;
+  void say_to_all(const Frame& frame, const std::byte* data, const Peer* but) noexcept;
+  bool know(Peer& peer, const Identity& incarnation) noexcept;
+  void declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept;
+  void declare_left(Peer& peer) noexcept;
+  void refused(const std::string& why) noexcept;
+  void over_control(Peer& peer, const LinkRef& link, const std::string& why,
+                    const std::string& status) noexcept;
+  void cannot_reach(Peer& peer, const std::string& status) noexcept;
+  void leave_if_done() noexcept;
+  bool all_taken() noexcept;
+
+  // ---- watch.cpp: what is due ----
+  static void* watch_main(void* self);
+  void watch() noexcept;
+  int64_t look(int64_t now, bool paused) noexcept;
+
+  Memory& memory_;
+  const Config config_;
+  Digest cluster_{};
+  Identity incarnation_{};
+  std::deque<Peer> peers_;
+  std::atomic<bool> closed_{false};
+
+  mutable std::mutex members_;
+  std::vector<LinkRef> unproven_;
+  int64_t control_retry_ns_ = 0;
+  bool refused_ = false;
+  std::shared_ptr<grpc::Channel> control_channel_;
+
+  Service service_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+  Thread watcher_;
+
+  std::mutex waking_;
+  std::condition_variable woken_;
+  uint64_t changes_ = 0;  // that somebody may wait for
+  bool stopping_ = false;
+  int links_ = 0;  // that are
+
+  std::mutex listening_;
+  TransportListener* listener_ = nullptr;
+};
+
+}  // namespace dist::grpc_link

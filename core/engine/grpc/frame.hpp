@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes over a link: frames, each a header of fixed size and, of some kinds, data. Written field by field, so that a
+// frame does not depend on who compiled it. Nothing here knows gRPC.
+//
+//     forwards, from the sender      kMessage   key, bytes, data      goes ahead of its receiver, within the credit
+//                                    kOffer     id, key, bytes        too large for that: waits until it is granted
+//                                    kAhead     id, bytes, data       an offered one for which there is credit now
+//                                    kChunk     id, offset, bytes, data   of a granted one, in order
+//                                    kDrop      id                    its sender does not send it (any more)
+//                                    kBye                             its last frame: the worker leaves
+//     backwards, from the receiver   kGrant     id                    a receive waits for it: send it
+//                                    kRevoke    id                    the receive was cancelled: offer it again
+//                                    kMisfit    id                    the receive has another size
+//                                    kForgotten id                    nobody will ask for it
+//                                    kCredit    bytes                 what went ahead has been taken
+//                                    kByeTaken                        all that was sent before kBye is here
+//                                    kLeaving                         the receiver leaves: it takes nothing any more
+//     both ways, on control links    kBeat                            I live
+//                                    kHere      id, data: Identity    worker `id` has joined, as this incarnation
+//                                    kLost      id, offset, data      worker `id` is lost; offset 1: nothing of it comes
+//                                                                     any more; the data say why
+//                                    kLeft      id                    worker `id` has left
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/engine/transport.hpp"
+
+namespace dist::grpc_link {
+
+enum class FrameKind : uint8_t {
+  kNone,
+  kMessage,
+  kOffer,
+  kAhead,
+  kChunk,
+  kDrop,
+  kBye,
+  kGrant,
+  kRevoke,
+  kMisfit,
+  kForgotten,
+  kCredit,
+  kByeTaken,
+  kLeaving,
+  kBeat,
+  kHere,
+  kLost,
+  kLeft,
+  kEnd
+};
+
+// Data that one chunk has at most, and what one write carries at most beside a large message that goes ahead.
+inline constexpr std::size_t kChunkBytes = std::size_t{512} << 10;
+inline constexpr std::size_t kReasonTextBytes = 200;
+inline constexpr std::size_t kIdentityBytes = 16;
+// Of one message: what its size may be. Larger ones are no mistake of a peer's that memory must be found for.
+inline constexpr uint64_t kMostMessageBytes = uint64_t{1} << 48;
+
+struct Frame {
+  static constexpr std::size_t kBytes = 56;
+
+  FrameKind kind = FrameKind::kNone;
+  uint64_t id = 0;
+  MessageKey key{};
+  uint64_t bytes = 0;
+  uint64_t offset = 0;
+
+  // How many bytes of data come behind the header.
+  uint64_t data_bytes() const noexcept;
+  void write(std::byte* to) const noexcept;
+  // False: no frame. Fields that a kind does not have must be 0.
+  bool read(const std::byte* from) noexcept;
+};
+
+const char* name_of(FrameKind kind) noexcept;
+
+// Where the frames go that a half of a link has to say. What it is given is copied.
+class FrameSink {
+ public:
+  virtual void put(const Frame& frame, const std::byte* data = nullptr) noexcept = 0;
+
+ protected:
+  ~FrameSink() = default;
+};
+
+// Who reads them. begin() says where the frame's data go, in `to` (NULL: nowhere), or why the peer breaks the protocol
+// (NULL: it does not); finish() is called when all of them are there. Never begin() without finish(), but where the link is
+// over.
+class FrameTaker {
+ public:
+  virtual const char* begin(const Frame& frame, std::byte** to) noexcept = 0;
+  virtual void finish(const Frame& frame) noexcept = 0;
+
+ protected:
+  ~FrameTaker() = default;
+};
+
+// Puts frames together out of pieces, which may be cut anywhere.
+class FrameReader {
+ public:
+  // Frames that lie in one message of the link's end with it. The answer: as FrameTaker::begin()'s.
+  const char* feed(const std::byte* data, std::size_t bytes, FrameTaker& taker) noexcept;
+  bool between_frames() const noexcept { return header_bytes_ == 0; }
+
+ private:
+  std::byte header_[Frame::kBytes];
+  std::size_t header_bytes_ = 0;
+  Frame frame_;
+  std::byte* to_ = nullptr;
+  uint64_t left_ = 0;
+};
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a link begins: hello.hpp says what is said, this who is let in.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/status.hpp"
+#include "core/engine/grpc/endpoint.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr Identity kNobody{};
+
+// Says no, and ends.
+class Refusal final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Refusal(grpc::Status status) { Finish(std::move(status)); }
+  void OnDone() override { delete this; }
+};
+
+template <class Message>
+void put(Link& link, const Message& message) {
+  std::byte bytes[Message::kBytes];
+  message.write(bytes);
+  link.put_raw(bytes, sizeof bytes);
+}
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+}  // namespace
+
+// ---- The client's side ----
+
+LinkRef Endpoint::make_client(Peer& peer, Purpose purpose) {
+  if (purpose == Purpose::kControl || peer.channel == nullptr) {
+    auto& channel = purpose == Purpose::kControl ? control_channel_ : peer.channel;
+    if (channel == nullptr) channel = make_channel(config_, peer.number);
+  }
+  {
+    const std::scoped_lock lock(waking_);
+    ++links_;
+  }
+  auto link =
+      std::make_shared<ClientLink>(*this, purpose == Purpose::kControl ? control_channel_ : peer.channel);
+  link->purpose = purpose;
+  link->peer = peer.number;
+  link->stage = Link::Stage::kAnswer;
+  link->born_ns = steady_now_ns();
+  const std::scoped_lock lock(members_);
+  unproven_.push_back(link);
+  say_hello(*link, peer.known ? peer.incarnation : kNobody);
+  return link;
+}
+
+void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
+  Hello hello;
+  copy_text(hello.version, config_.version.c_str());
+  hello.purpose = link.purpose;
+  hello.generation = config_.generation;
+  hello.from = config_.me;
+  hello.to = link.peer;
+  hello.num_workers = num_workers();
+  hello.credit = config_.credit;
+  hello.lease_ns = static_cast<uint64_t>(config_.lease_ns);
+  hello.cluster = cluster_;
+  hello.sender = incarnation_;
+  hello.receiver = receiver;
+  (void)random_bytes(hello.nonce.data(), hello.nonce.size());
+  hello.write(link.hello);
+  put(link, hello);
+}
+
+std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept {
+  link->refused = true;
+  Answer answer;
+  if (message.size() != Answer::kBytes || !answer.read(message.data()))
+    return "what answers there is no libdist";
+  if (answer.protocol != kProtocol) {
+    return "it speaks protocol " + number(answer.protocol) + " (libdist " + answer.version +
+           "), and this worker " + number(kProtocol) + " (libdist " + config_.version + ")";
+  }
+  if (!answer.welcome) return answer.text;
+  std::copy(message.begin(), message.end(), link->answer);
+  const Digest wanted = prove(Prover::kServer, config_.secret, link->hello, link->answer);
+  if (!equal(wanted.data(), answer.proof.data(), wanted.size())) {
+    return "it does not know this job's secret";
+  }
+  Peer& peer = at(link->peer);
+  {
+    const std::scoped_lock lock(members_);
+    if (!know(peer, answer.receiver)) return "another start of it answers than the one that has joined";
+  }
+  link->refused = false;
+  const Digest proof = prove(Prover::kClient, config_.secret, link->hello, link->answer);
+  link->put_raw(proof.data(), proof.size());
+  link->stage = Link::Stage::kVerdict;
+  // What is sent before the verdict is on its way then, and no second link could send it again.
+  link->open(link->purpose == Purpose::kControl ? peer.control_queue : peer.out_queue);
+  link->flush();
+  return "";
+}
+
+std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept {
+  Verdict verdict;
+  if (message.size() != Verdict::kBytes || !verdict.read(message.data())) return "a verdict that cannot be";
+  if (!verdict.welcome) {
+    link->refused = true;
+    return verdict.text;
+  }
+  proven(*link);
+  Peer& peer = at(link->peer);
+  {
+    const std::scoped_lock lock(members_);
+    link->stage = Link::Stage::kOpen;
+    if (peer.life == Life::kUnknown) peer.life = Life::kHere;
+    if (peer.life == Life::kHere && !peer.leaves) peer.why.clear();
+    peer.refusals_in_a_row = 0;
+  }
+  if (link->purpose == Purpose::kControl) {
+    peer.heard_ns = steady_now_ns();
+    begin_out(peer);
+    leave_if_done();
+  }
+  return "";
+}
+
+// ---- The server's side ----
+
+grpc::ServerGenericBidiReactor* Endpoint::Service::CreateReactor(
+    grpc::GenericCallbackServerContext* context) {
+  return owner_.accept(context);
+}
+
+grpc::ServerGenericBidiReactor* Endpoint::accept(grpc::GenericCallbackServerContext* context) {
+  if (context->method() != kMethod) {
+    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "there are links of libdist alone"});
+  }
+  {
+    const std::scoped_lock lock(waking_);
+    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this worker ends"});
+    ++links_;
+  }
+  auto link = std::make_shared<ServerLink>(*this, context);
+  link->born_ns = steady_now_ns();
+  if (config_.tls()) link->peer_names = names_of(*context->auth_context());
+  bool full;
+  {
+    const std::scoped_lock lock(members_);
+    const auto strangers = std::count_if(unproven_.begin(), unproven_.end(),
+                                         [](const LinkRef& each) { return !each->outgoing; });
+    full = static_cast<std::size_t>(strangers) >= 4 * peers_.size() + 16;
+    if (!full) unproven_.push_back(link);
+  }
+  if (full)
+    return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many links that have proven nothing"});
+  wake();
+  link->start();
+  return link.get();
+}
+
+// It is let in, refused, or over.
+void Endpoint::proven(const Link& link) noexcept {
+  LinkRef kept;
+  const std::scoped_lock lock(members_);
+  const auto at = std::find_if(unproven_.begin(), unproven_.end(),
+                               [&](const LinkRef& each) { return each.get() == &link; });
+  if (at == unproven_.end()) return;
+  kept = std::move(*at);
+  *at = std::move(unproven_.back());
+  unproven_.pop_back();
+}
+
+// What of a hello does not fit, before anything is proven. "": nothing.
+std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
+  if (hello.protocol != kProtocol) {
+    return "protocol " + number(hello.protocol) + " (libdist " + hello.version + ") there, " +
+           number(kProtocol) + " (libdist " + config_.version + ") here";
+  }
+  if (config_.version != hello.version) {
+    return std::string("libdist ") + hello.version + " there, " + config_.version +
+           " here: all workers need the same";
+  }
+  if (hello.num_workers != num_workers()) {
+    return number(hello.num_workers) + " workers there, " + number(num_workers()) + " here";
+  }
+  if (hello.cluster != cluster_)
+    return "another cluster there than here: other addresses of workers, or another set-up";
+  if (hello.generation != config_.generation) {
+    return "generation " + number(hello.generation) + " there, " + number(config_.generation) + " here";
+  }
+  if (hello.to != config_.me)
+    return "it looks for worker " + number(hello.to) + ", and this is " + number(config_.me);
+  if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) {
+    return "it says that it is worker " + number(hello.from);
+  }
+  if (hello.credit != config_.credit) {
+    return "a credit of " + number(static_cast<int64_t>(hello.credit)) + " bytes there, " +
+           number(static_cast<int64_t>(config_.credit)) + " here";
+  }
+  if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
+    return "a lease of " + number(static_cast<int64_t>(hello.lease_ns / 1'000'000)) + " ms there, " +
+           number(config_.lease_ns / 1'000'000) + " here";
+  }
+  if (hello.purpose == Purpose::kControl && !hub()) return "control links go to worker 0 alone";
+  if (config_.tls() && !has_name(link.peer_names, host_of(config_.address(hello.from)))) {
+    return "its certificate is not for " + host_of(config_.address(hello.from)) + ", the host of its address";
+  }
+  return "";
+}
+
+std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte> message) noexcept {
+  if (link->refused) return "";
+  Hello hello;
+  if (message.size() != Hello::kBytes || !hello.read(message.data())) return "no hello";
+  Answer answer;
+  copy_text(answer.version, config_.version.c_str());
+  const std::string refusal = why_not(*link, hello);
+  if (!refusal.empty()) {
+    copy_text(answer.text, refusal.c_str());
+    link->refused = true;
+    put(*link, answer);
+    link->end_after_writes(refusal);
+    return "";
+  }
+  answer.welcome = true;
+  answer.receiver = incarnation_;
+  if (!random_bytes(answer.nonce.data(), answer.nonce.size())) return "no random numbers";
+  std::copy(message.begin(), message.end(), link->hello);
+  answer.write(link->answer);
+  answer.proof = prove(Prover::kServer, config_.secret, link->hello, link->answer);
+  answer.write(link->answer);
+  link->put_raw(link->answer, Answer::kBytes);
+  link->stage = Link::Stage::kProof;
+  link->flush();
+  return "";
+}
+
+std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept {
+  if (link->refused) return "";
+  Hello hello;
+  if (!hello.read(link->hello)) return "no hello";
+  const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
+  const bool proof = message.size() == kProofBytes && equal(message.data(), wanted.data(), wanted.size());
+  const std::string refusal = proof ? admit(link, hello) : "it does not know this job's secret";
+  if (refusal.empty()) return "";
+  Verdict verdict;
+  copy_text(verdict.text, refusal.c_str());
+  link->refused = true;
+  put(*link, verdict);
+  link->end_after_writes(refusal);
+  return "";
+}
+
+// Who has proven that it belongs to the job. "": it is let in.
+std::string Endpoint::admit(const LinkRef& link, const Hello& hello) noexcept {
+  Peer& peer = at(hello.from);
+  const bool control = hello.purpose == Purpose::kControl;
+  if (hello.receiver != kNobody && hello.receiver != incarnation_) {
+    return "it looks for another start of worker " + number(config_.me) + ": that one's generation is over";
+  }
+  FrameQueue& queue = control ? peer.control_queue : peer.in_queue;
+  {
+    const std::scoped_lock peer_lock(peer.in_mutex);
+    const std::scoped_lock lock(members_);
+    if (control && peer.control != nullptr && peer.incarnation != hello.sender) {
+      return "a second start: worker " + number(hello.from) + " has joined already, and lives";
+    }
+    if (peer.life == Life::kLost || peer.life == Life::kLeft || (!control && peer.in_gone)) {
+      return "worker " + number(hello.from) + " is over in this generation: " + peer.why;
+    }
+    if (!know(peer, hello.sender)) {
+      return "another start of worker " + number(hello.from) + " than the one that has joined";
+    }
+    LinkRef& place = control ? peer.control : peer.in;
+    if (place != nullptr) return "worker " + number(hello.from) + " has such a link already";
+    place = link;
+    peer.life = Life::kHere;
+    link->peer = hello.from;
+    link->purpose = hello.purpose;
+    link->stage = Link::Stage::kOpen;
+    peer.heard_ns = steady_now_ns();
+    if (!control) peer.connected = true;
+    if (!control && closed_) peer.in_queue.put({.kind = FrameKind::kLeaving});
+  }
+  proven(*link);
+  Verdict verdict;
+  verdict.welcome = true;
+  put(*link, verdict);
+  link->open(queue);
+  if (control) introduce(peer);
+  link->flush();
+  begin_out(peer);
+  if (control && closed_) leave_if_done();
+  return "";
+}
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/grpc/hello.hpp"
+
+#include <nettle/hmac.h>
+#include <nettle/memops.h>
+#include <nettle/sha2.h>
+
+#include <cstring>
+#include <new>
+#include <random>
+
+#include "core/base/wire.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr uint64_t kMagic = 0x6B6E694C74736944;  // "DistLink"
+
+template <std::size_t N>
+void put_bytes(WireWriter& out, const std::array<std::byte, N>& bytes) noexcept {
+  for (const std::byte each : bytes) out.put(static_cast<uint8_t>(each));
+}
+
+template <std::size_t N>
+void take_bytes(WireReader& in, std::array<std::byte, N>* bytes) noexcept {
+  if (const std::byte* const at = in.take_bytes(N); at != nullptr) std::memcpy(bytes->data(), at, N);
+}
+
+const uint8_t* raw(const void* bytes) noexcept { return static_cast<const uint8_t*>(bytes); }
+
+}  // namespace
+
+void Hello::write(std::byte* to_bytes) const noexcept {
+  WireWriter out(to_bytes);
+  out.put(kMagic);
+  out.put(protocol);
+  out.put(version);
+  out.put(static_cast<uint32_t>(purpose));
+  out.put(generation);
+  out.put(from);
+  out.put(to);
+  out.put(num_workers);
+  out.put(reserved);
+  out.put(credit);
+  out.put(lease_ns);
+  put_bytes(out, cluster);
+  put_bytes(out, sender);
+  put_bytes(out, receiver);
+  put_bytes(out, nonce);
+}
+
+bool Hello::read(const std::byte* bytes) noexcept {
+  WireReader in(bytes, kBytes);
+  if (in.take<uint64_t>() != kMagic) return false;
+  protocol = in.take<uint32_t>();
+  in.take(version);
+  if (!in.good()) return false;
+  if (protocol != kProtocol) return true;
+  purpose = static_cast<Purpose>(in.take_in<uint32_t>(1, 2));
+  generation = in.take<uint32_t>();
+  from = in.take<int32_t>();
+  to = in.take<int32_t>();
+  num_workers = in.take<int32_t>();
+  reserved = in.take_in<uint32_t>(0, 0);
+  credit = in.take<uint64_t>();
+  lease_ns = in.take<uint64_t>();
+  take_bytes(in, &cluster);
+  take_bytes(in, &sender);
+  take_bytes(in, &receiver);
+  take_bytes(in, &nonce);
+  return in.good();
+}
+
+void Answer::write(std::byte* to_bytes) const noexcept {
+  WireWriter out(to_bytes);
+  out.put(kMagic);
+  out.put(protocol);
+  out.put(version);
+  out.put<uint32_t>(welcome ? 1 : 0);
+  put_bytes(out, receiver);
+  put_bytes(out, nonce);
+  out.put(text);
+  put_bytes(out, proof);
+}
+
+bool Answer::read(const std::byte* bytes) noexcept {
+  WireReader in(bytes, kBytes);
+  if (in.take<uint64_t>() != kMagic) return false;
+  protocol = in.take<uint32_t>();
+  in.take(version);
+  if (!in.good()) return false;
+  if (protocol != kProtocol) return true;
+  welcome = in.take_in<uint32_t>(0, 1) == 1;
+  take_bytes(in, &receiver);
+  take_bytes(in, &nonce);
+  in.take(text);
+  take_bytes(in, &proof);
+  return in.good();
+}
+
+void Verdict::write(std::byte* to_bytes) const noexcept {
+  WireWriter out(to_bytes);
+  out.put<uint32_t>(welcome ? 1 : 0);
+  out.put(text);
+}
+
+bool Verdict::read(const std::byte* bytes) noexcept {
+  WireReader in(bytes, kBytes);
+  welcome = in.take_in<uint32_t>(0, 1) == 1;
+  in.take(text);
+  return in.good();
+}
+
+Digest prove(Prover who, std::string_view secret, const std::byte* hello, const std::byte* answer) noexcept {
+  hmac_sha256_ctx context;
+  hmac_sha256_set_key(&context, secret.size(), raw(secret.data()));
+  const char* const name = who == Prover::kServer ? "server" : "client";
+  hmac_sha256_update(&context, 6, raw(name));
+  hmac_sha256_update(&context, Hello::kBytes, raw(hello));
+  hmac_sha256_update(&context, who == Prover::kServer ? Answer::kProofAt : Answer::kBytes, raw(answer));
+  Digest digest;
+  hmac_sha256_digest(&context, digest.size(), reinterpret_cast<uint8_t*>(digest.data()));
+  return digest;
+}
+
+bool equal(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept {
+  return memeql_sec(a, b, bytes) != 0;
+}
+
+bool random_bytes(std::byte* to, std::size_t bytes) noexcept {
+  try {
+    std::random_device source("/dev/urandom");
+    for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(source());
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+static_assert(sizeof(sha256_ctx) <= 256);
+
+ClusterDigest::ClusterDigest() noexcept { sha256_init(new (state_) sha256_ctx); }
+ClusterDigest::~ClusterDigest() = default;
+
+void ClusterDigest::add(std::string_view text) noexcept {
+  auto* const state = std::launder(reinterpret_cast<sha256_ctx*>(state_));
+  std::byte size[8];
+  WireWriter(size).put<uint64_t>(text.size());
+  sha256_update(state, sizeof size, raw(size));
+  sha256_update(state, text.size(), raw(text.data()));
+}
+
+Digest ClusterDigest::take() noexcept {
+  Digest digest;
+  sha256_digest(std::launder(reinterpret_cast<sha256_ctx*>(state_)), digest.size(),
+                reinterpret_cast<uint8_t*>(digest.data()));
+  return digest;
+}
+
+}  // namespace dist::grpc_link

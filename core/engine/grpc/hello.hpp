@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a link begins, before there are frames. Each message has a fixed size, so that nothing is taken of a peer that has
+// not proven itself:
+//
+//     client                       server
+//     Hello                        who I am, and of which cluster
+//                   Answer         who I am, with a proof that I know the job's secret; or why I refuse
+//     Proof                        that I know it, too; frames may follow at once
+//                   Verdict        welcome; or why not
+//
+// A proof is an HMAC-SHA256 by the secret over all that was said before, in which both sides have put a fresh random number.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/engine/grpc/frame.hpp"
+
+namespace dist::grpc_link {
+
+inline constexpr uint32_t kProtocol = 1;
+inline constexpr std::size_t kVersionBytes = 32;
+
+using Identity = std::array<std::byte, kIdentityBytes>;  // of a process's life: its incarnation
+using Digest = std::array<std::byte, 32>;
+using Nonce = std::array<std::byte, 32>;
+
+enum class Purpose : uint32_t { kControl = 1, kData = 2 };
+
+struct Hello {
+  static constexpr std::size_t kBytes = 8 + 4 + kVersionBytes + 6 * 4 + 2 * 8 + 32 + 2 * kIdentityBytes + 32;
+
+  uint32_t protocol = kProtocol;
+  char version[kVersionBytes] = "";
+  Purpose purpose = Purpose::kData;
+  uint32_t generation = 0;
+  int32_t from = 0;
+  int32_t to = 0;
+  int32_t num_workers = 0;
+  uint32_t reserved = 0;
+  uint64_t credit = 0;
+  uint64_t lease_ns = 0;
+  Digest cluster{};
+  Identity sender{};
+  Identity receiver{};  // all 0: not known yet
+  Nonce nonce{};
+
+  void write(std::byte* to_bytes) const noexcept;
+  // Protocol and version are there where the answer is true; the other fields, too, where the protocol is this one.
+  bool read(const std::byte* bytes) noexcept;
+};
+
+struct Answer {
+  static constexpr std::size_t kBytes =
+      8 + 4 + kVersionBytes + 4 + kIdentityBytes + 32 + kReasonTextBytes + 32;
+  static constexpr std::size_t kProofAt = kBytes - 32;
+
+  uint32_t protocol = kProtocol;
+  char version[kVersionBytes] = "";
+  bool welcome = false;
+  Identity receiver{};
+  Nonce nonce{};
+  char text[kReasonTextBytes] = "";
+  Digest proof{};
+
+  void write(std::byte* to_bytes) const noexcept;
+  bool read(const std::byte* bytes) noexcept;
+};
+
+inline constexpr std::size_t kProofBytes = 32;
+
+struct Verdict {
+  static constexpr std::size_t kBytes = 4 + kReasonTextBytes;
+
+  bool welcome = false;
+  char text[kReasonTextBytes] = "";
+
+  void write(std::byte* to_bytes) const noexcept;
+  bool read(const std::byte* bytes) noexcept;
+};
+
+// Who proves what he knows. `answer`: all of it but its proof for the server, all of it for the client.
+enum class Prover { kServer, kClient };
+Digest prove(Prover who, std::string_view secret, const std::byte* hello, const std::byte* answer) noexcept;
+// In a time that says nothing of where they differ.
+bool equal(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept;
+// False: the system gives none.
+bool random_bytes(std::byte* to, std::size_t bytes) noexcept;
+
+// SHA-256 of texts, of which it is seen where each ends.
+class ClusterDigest {
+ public:
+  ClusterDigest() noexcept;
+  ~ClusterDigest();
+  void add(std::string_view text) noexcept;
+  Digest take() noexcept;
+
+ private:
+  alignas(16) std::byte state_[256];
+};
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inbox: the receiving half of a link, without the link: what has come before its receiver asked, what is offered, and the
+// receives that wait. Its owner locks around every call. What a peer can make it keep is bounded: by the credit, and by
+// kMostOffers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/engine/grpc/frame.hpp"
+#include "core/engine/transport.hpp"
+
+namespace dist::grpc_link {
+
+class Inbox final : public FrameTaker {
+ public:
+  static constexpr std::size_t kMostOffers = std::size_t{1} << 20;
+
+  Inbox(Memory& memory, FrameSink& sink, std::size_t credit) noexcept
+      : memory_(memory), sink_(sink), credit_(credit) {}
+  ~Inbox();
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  // Each says whether a transfer is over by it, so that its owner must be told. `transfer` has begun. `gone`: nothing comes
+  // any more, but for what is here.
+  bool receive(Transfer& transfer, bool gone) noexcept;
+  bool cancel(Transfer& transfer) noexcept;
+  void forget(uint32_t generation, uint32_t run) noexcept;
+  // What waits for the sender ends so; what went ahead is kept.
+  bool end_all(Transfer::End end) noexcept;
+  // That, too, is let go.
+  void drop_all() noexcept;
+
+  // Frames of the sender's.
+  const char* begin(const Frame& frame, std::byte** to) noexcept override;
+  void finish(const Frame& frame) noexcept override;
+  bool take_ended() noexcept;
+  // The sender's last frame was there.
+  bool bye() const noexcept { return bye_; }
+
+ private:
+  enum class State : uint8_t {
+    kComing,  // its data are just being put into it
+    kHere,    // went ahead
+    kOffered,
+    kGranted,  // for `receive`
+    kRevoked   // what still comes of it is let go
+  };
+  // A message that there is no receive for yet; or one that comes in chunks. Data lie behind it.
+  struct Entry {
+    State state = State::kComing;
+    uint64_t id = 0;
+    MessageKey key;
+    std::size_t bytes = 0;
+    std::size_t room = 0;  // of the data
+    std::size_t moved = 0;
+    Transfer* receive = nullptr;
+    Entry* next = nullptr;  // of those with such keys: kHere and kOffered
+    Entry** before = nullptr;
+    Entry* next_by_id = nullptr;  // of those with such numbers: all but what went ahead
+    Entry** before_by_id = nullptr;
+    std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  };
+  struct Bucket {
+    Transfer* receives = nullptr;
+    Entry* entries = nullptr;
+  };
+  static constexpr std::size_t kBuckets = 256;
+  static std::size_t counted(std::size_t bytes) noexcept {
+    return bytes > Transport::kLeastCounted ? bytes : Transport::kLeastCounted;
+  }
+  static std::size_t bucket_of(const MessageKey& key) noexcept;
+  bool forgotten(const MessageKey& key) const noexcept { return key.before(first_generation_, first_run_); }
+
+  Entry* make(const MessageKey& key, std::size_t bytes, std::size_t room) noexcept;
+  void link_by_key(Entry& entry) noexcept;
+  void link_by_id(Entry& entry) noexcept;
+  void unlink_by_key(Entry& entry) noexcept;
+  void remove(Entry* entry) noexcept;
+  Entry* find(uint64_t id) const noexcept;
+  Transfer* take_receive(const MessageKey& key) noexcept;
+  void wait(Transfer& transfer) noexcept;
+  void end(Transfer& transfer, Transfer::End end) noexcept;
+  void give_back(std::size_t bytes) noexcept;
+  void tell_credit(bool at_once) noexcept;
+  bool grant(Entry& entry, Transfer& transfer) noexcept;
+  // `key` NULL: nobody asks for it any more.
+  const char* begin_ahead(const MessageKey* key, const Frame& frame, std::byte** to) noexcept;
+  const char* begin_offered_ahead(const Frame& frame, std::byte** to) noexcept;
+  const char* begin_offer(const Frame& frame) noexcept;
+  const char* begin_chunk(const Frame& frame, std::byte** to) noexcept;
+  void finish_ahead() noexcept;
+  void finish_chunk(const Frame& frame) noexcept;
+  void finish_drop(uint64_t id) noexcept;
+
+  Memory& memory_;
+  FrameSink& sink_;
+  const std::size_t credit_;
+  // What went ahead and has not been told to be taken: `owed_` of it has been taken.
+  std::size_t used_ = 0;
+  std::size_t owed_ = 0;
+  std::size_t entries_ = 0;  // with a key that a receive may ask for
+  std::size_t offers_ = 0;   // entries with a number
+  std::size_t offered_ = 0;  // of those in state kOffered: their sender may wait for credit
+  uint64_t last_id_ = 0;
+  uint32_t first_generation_ = 0;
+  uint32_t first_run_ = 0;
+  Bucket buckets_[kBuckets];
+  Entry* by_id_[kBuckets] = {};
+  // The message that goes ahead and whose data are just coming: either into a receive's memory, or into an entry's, or
+  // nowhere.
+  Transfer* into_ = nullptr;
+  Entry* coming_ = nullptr;
+  std::size_t coming_bytes_ = 0;
+  bool ended_ = false;
+  bool bye_ = false;
+};
+
+}  // namespace dist::grpc_link

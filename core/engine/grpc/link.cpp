@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/grpc/link.hpp"
+
+#include <grpcpp/generic/generic_stub.h>
+
+#include <utility>
+
+namespace dist::grpc_link {
+
+void Link::put_raw(const std::byte* data, std::size_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  raw_.emplace_back(data, data + bytes);
+}
+
+void Link::open(FrameQueue& queue) noexcept {
+  const std::scoped_lock lock(mutex_);
+  queue_ = &queue;
+  open_ = true;
+}
+
+void Link::flush() noexcept {
+  for (;;) {
+    bool last = false;
+    bool write = false;
+    bool nothing_there = true;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (writing_ || closing_) return;
+      if (!raw_.empty()) {
+        const grpc::Slice slice(raw_.front().data(), raw_.front().size());
+        written_ = grpc::ByteBuffer(&slice, 1);
+        raw_.pop_front();
+        writing_ = write = true;
+      } else if (queue_ != nullptr && queue_->take(&written_)) {
+        writing_ = write = true;
+      } else if (drain_) {
+        closing_ = told_ = last = true;
+      } else if (queue_ == nullptr) {
+        return;
+      }
+      nothing_there = queue_ != nullptr && queue_->empty();
+    }
+    if (last) return writes_over();
+    if (write) {
+      start_write(&written_);
+      // The next one is made while this one is on its way.
+      if (nothing_there) user_.more(*this);
+      return;
+    }
+    if (!user_.more(*this)) return;
+  }
+}
+
+void Link::write_done(bool ok) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    writing_ = false;
+    written_.Clear();
+  }
+  ok ? flush() : no_more_writes();
+  // Somebody may have ended it while the write was under way.
+  const bool over = [&] {
+    const std::scoped_lock lock(mutex_);
+    return closing_;
+  }();
+  if (over) no_more_writes();
+}
+
+void Link::no_more_writes() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    closing_ = true;
+    if (writing_ || cutting_ || std::exchange(told_, true)) return;
+  }
+  writes_over();
+}
+
+void Link::end(const std::string& why) noexcept {
+  const LinkRef stays = shared_from_this();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (why_.empty()) why_ = why;
+    closing_ = true;
+    // A server's call may be gone as soon as it has been finished, and is not while it is being cut.
+    cutting_ = outgoing || !told_;
+    if (!cutting_) return;
+  }
+  cut();
+  {
+    const std::scoped_lock lock(mutex_);
+    cutting_ = false;
+  }
+  no_more_writes();
+}
+
+void Link::end_after_writes(const std::string& why) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (why_.empty()) why_ = why;
+    drain_ = true;
+  }
+  flush();
+}
+
+void Link::read_done(bool ok) noexcept {
+  if (!ok) return no_more_writes();
+  slices_.clear();
+  const bool whole = reading_.Dump(&slices_).ok();
+  reading_.Clear();
+  const std::string why = whole ? user_.took(shared_from_this(), slices_) : "a message that cannot be read";
+  slices_.clear();
+  if (!why.empty()) end(why);
+  start_read(&reading_);
+}
+
+void Link::done(const std::string& status) noexcept {
+  const LinkRef self = std::exchange(self_, nullptr);
+  user_.over(self, why_, status);
+}
+
+ClientLink::ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel)
+    : Link(user), channel_(std::move(channel)) {
+  outgoing = true;
+}
+
+ClientLink::~ClientLink() {
+  // Before its user hears of it, who may then end all that these need.
+  context_.reset();
+  channel_.reset();
+  user_.destroyed();
+}
+
+void ClientLink::start() {
+  self_ = shared_from_this();
+  grpc::GenericStub stub(channel_);
+  stub.PrepareBidiStreamingCall(context_.get(), kMethod, {}, this);
+  AddHold();
+  start_read(&reading_);
+  StartCall();
+  flush();
+}
+
+void ServerLink::start() {
+  self_ = shared_from_this();
+  start_read(&reading_);
+}
+
+}  // namespace dist::grpc_link

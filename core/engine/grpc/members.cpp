@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who lives: control links, by which worker 0 learns who joins, leaves and is lost, and tells all others.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/engine/grpc/endpoint.hpp"
+
+namespace dist::grpc_link {
+
+// Frames of a control link. No lock is held: a link's messages come one after the other.
+class Endpoint::ControlTaker final : public FrameTaker {
+ public:
+  ControlTaker(Endpoint& owner, Link& link) noexcept
+      : owner_(owner), link_(link), peer_(owner.at(link.peer)) {}
+
+  const char* begin(const Frame& frame, std::byte** to) noexcept override {
+    *to = link_.control_data;
+    const bool someone = frame.id < owner_.peers_.size();
+    switch (frame.kind) {
+      case FrameKind::kBeat:
+      case FrameKind::kByeTaken: return nullptr;
+      case FrameKind::kHere:
+        return owner_.hub() || !someone || frame.bytes != kIdentityBytes ? "a frame 'here' that cannot be"
+                                                                         : nullptr;
+      case FrameKind::kLost:
+        return owner_.hub() || !someone || frame.id == 0 || frame.bytes > kReasonTextBytes || frame.offset > 1
+                   ? "a frame 'lost' that cannot be"
+                   : nullptr;
+      case FrameKind::kLeft:
+        return !someone || (owner_.hub() && frame.id != static_cast<uint64_t>(peer_.number))
+                   ? "a frame 'left' that cannot be"
+                   : nullptr;
+      default: return "a frame that has no place on a control link";
+    }
+  }
+
+  void finish(const Frame& frame) noexcept override {
+    switch (frame.kind) {
+      case FrameKind::kHere: return here(owner_.at(static_cast<int>(frame.id)));
+      case FrameKind::kLost: return lost(frame);
+      case FrameKind::kLeft: {
+        Peer& who = owner_.at(static_cast<int>(frame.id));
+        if (who.number == owner_.me()) return;
+        owner_.declare_left(who);
+        if (&who == &peer_) owner_.say(peer_, {.kind = FrameKind::kByeTaken});
+        if (owner_.hub()) owner_.say_to_all({.kind = FrameKind::kLeft, .id = frame.id}, nullptr, &who);
+        return;
+      }
+      case FrameKind::kByeTaken: {
+        {
+          const std::scoped_lock lock(owner_.members_);
+          peer_.left_taken = true;
+        }
+        return owner_.wake();
+      }
+      default: return;
+    }
+  }
+
+ private:
+  void here(Peer& who) noexcept {
+    if (who.number == owner_.me()) return;
+    Identity incarnation;
+    std::memcpy(incarnation.data(), link_.control_data, incarnation.size());
+    bool same;
+    {
+      const std::scoped_lock lock(owner_.members_);
+      same = owner_.know(who, incarnation);
+      if (same && who.life == Life::kUnknown) who.life = Life::kHere;
+    }
+    if (!same) return owner_.declare_lost(who, " was started a second time", true);
+    owner_.begin_out(who);
+  }
+
+  void lost(const Frame& frame) noexcept {
+    const auto bytes = static_cast<std::size_t>(frame.bytes);
+    const std::string why(reinterpret_cast<const char*>(link_.control_data), bytes);
+    Peer& who = owner_.at(static_cast<int>(frame.id));
+    if (who.number != owner_.me()) return owner_.declare_lost(who, why, frame.offset == 1);
+    owner_.refused("worker 0 has given this worker up: it" + why);
+  }
+
+  Endpoint& owner_;
+  Link& link_;
+  Peer& peer_;
+};
+
+std::string Endpoint::took_control(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
+  ControlTaker taker(*this, *link);
+  for (const grpc::Slice& each : message) {
+    const char* const why =
+        link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), taker);
+    if (why != nullptr) return why;
+  }
+  return link->reader.between_frames() ? "" : "a message that ends inside a frame";
+}
+
+// Its link to worker 0, which is looked for until this one is closed.
+void Endpoint::begin_control() noexcept {
+  Peer& leader = at(0);
+  {
+    const std::scoped_lock lock(members_);
+    if (leader.control != nullptr || leader.life == Life::kLost || leader.life == Life::kLeft || refused_)
+      return;
+    control_retry_ns_ = 0;
+  }
+  const LinkRef link = make_client(leader, Purpose::kControl);
+  {
+    const std::scoped_lock lock(members_);
+    leader.control = link;
+  }
+  static_cast<ClientLink&>(*link).start();
+}
+
+// Under `members_`.
+bool Endpoint::know(Peer& peer, const Identity& incarnation) noexcept {
+  if (peer.known) return peer.incarnation == incarnation;
+  peer.incarnation = incarnation;
+  peer.known = true;
+  return true;
+}
+
+void Endpoint::say(Peer& to, const Frame& frame, const std::byte* data) noexcept {
+  LinkRef link;
+  {
+    const std::scoped_lock lock(members_);
+    link = to.control;
+    if (link == nullptr) return;
+    to.control_queue.put(frame, data);
+  }
+  link->flush();
+}
+
+void Endpoint::say_to_all(const Frame& frame, const std::byte* data, const Peer* but) noexcept {
+  for (Peer& peer : peers_) {
+    if (peer.number != me() && &peer != but) say(peer, frame, data);
+  }
+}
+
+// All that worker 0 knows to who has come, and who has come to all.
+void Endpoint::introduce(Peer& newcomer) noexcept {
+  std::vector<LinkRef> links;
+  {
+    const std::scoped_lock lock(members_);
+    const auto here = [](FrameQueue& queue, const Peer& who) {
+      queue.put({.kind = FrameKind::kHere, .id = static_cast<uint64_t>(who.number), .bytes = kIdentityBytes},
+                who.incarnation.data());
+    };
+    for (Peer& peer : peers_) {
+      if (&peer == &newcomer || peer.number == me() || !peer.known) continue;
+      const auto id = static_cast<uint64_t>(peer.number);
+      if (peer.life == Life::kHere) {
+        here(newcomer.control_queue, peer);
+        if (peer.control != nullptr) {
+          here(peer.control_queue, newcomer);
+          links.push_back(peer.control);
+        }
+      } else if (peer.life == Life::kLeft) {
+        newcomer.control_queue.put({.kind = FrameKind::kLeft, .id = id});
+      } else if (peer.life == Life::kLost) {
+        const std::string why =
+            peer.why.substr(std::min(peer.name.size(), peer.why.size()), kReasonTextBytes);
+        newcomer.control_queue.put({.kind = FrameKind::kLost, .id = id, .bytes = why.size(), .offset = 1},
+                                   reinterpret_cast<const std::byte*>(why.data()));
+      }
+    }
+  }
+  for (const LinkRef& each : links) each->flush();
+}
+
+// `why` goes on after the worker's name. What it sent before is still received where its link is there, unless `at_once`.
+void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept {
+  bool first;
+  LinkRef control;
+  {
+    const std::scoped_lock lock(members_);
+    first = peer.life != Life::kLost && peer.life != Life::kLeft;
+    if (first) {
+      peer.life = Life::kLost;
+      if (!peer.leaves) peer.why = peer.name + why;
+      if (hub()) control = peer.control;
+    }
+  }
+  end_out(peer, Transfer::End::kLost, true);
+  bool wait;
+  {
+    const std::scoped_lock lock(peer.in_mutex);
+    wait = !at_once && peer.in != nullptr && !peer.inbox.bye();
+    if (wait && peer.in_until_ns == 0) peer.in_until_ns = steady_now_ns() + config_.lease_ns;
+  }
+  if (!wait) end_in(peer, Transfer::End::kLost, true);
+  if (first && hub()) {
+    const std::string text = why.substr(0, kReasonTextBytes);
+    const auto id = static_cast<uint64_t>(peer.number);
+    const Frame lost{.kind = FrameKind::kLost, .id = id, .bytes = text.size(), .offset = at_once ? 1u : 0u};
+    // It hears so, too, should it still live.
+    say_to_all(lost, reinterpret_cast<const std::byte*>(text.data()), nullptr);
+    if (control != nullptr) control->end_after_writes("");
+  }
+  tell();
+  wake();
+}
+
+void Endpoint::declare_left(Peer& peer) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    if (peer.life == Life::kLost) return;
+    peer.life = Life::kLeft;
+    peer.leaves = true;
+    peer.why = peer.name + " has left";
+  }
+  end_out(peer, Transfer::End::kLost, true);
+  end_in(peer, Transfer::End::kLost, true);
+  wake();
+}
+
+// This worker is not, or no longer, one of them.
+void Endpoint::refused(const std::string& why) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    refused_ = true;
+  }
+  for (Peer& peer : peers_) {
+    if (peer.number == me()) continue;
+    {
+      const std::scoped_lock lock(members_);
+      if (peer.life != Life::kLeft) {
+        peer.life = Life::kLost;
+        peer.why = why;
+      }
+    }
+    declare_lost(peer, "", true);
+  }
+}
+
+// It will be tried again.
+void Endpoint::cannot_reach(Peer& peer, const std::string& status) noexcept {
+  // Who answers, and has the wrong certificate, will have it the next time, too.
+  const bool certificate = config_.tls() && (status.find("ertificate") != std::string::npos ||
+                                             status.find("andshake failed") != std::string::npos);
+  bool enough;
+  {
+    const std::scoped_lock lock(members_);
+    peer.refusals_in_a_row = certificate ? peer.refusals_in_a_row + 1 : 0;
+    enough = peer.refusals_in_a_row >= 3;
+    if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
+      peer.why = peer.name + " cannot be reached so far: " + status;
+    }
+  }
+  if (enough) declare_lost(peer, " cannot be reached: " + status, true);
+  wake();
+}
+
+void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& why,
+                            const std::string& status) noexcept {
+  const bool opened = link->stage == Link::Stage::kOpen;
+  bool over;
+  {
+    const std::scoped_lock lock(members_);
+    if (peer.control != link) return;
+    peer.control = nullptr;
+    over = peer.life == Life::kLeft || peer.life == Life::kLost;
+    if (!over && !opened && !link->refused) {
+      peer.control_queue.clear();
+      control_retry_ns_ = steady_now_ns() + 100'000'000;
+    }
+  }
+  if (over || (closed_ && opened)) return wake();
+  if (link->refused) return refused(peer.name + " refuses this worker: " + why);
+  if (!opened) return cannot_reach(peer, why.empty() ? status : why);
+  declare_lost(peer, why.empty() ? " was killed or its connection broke" : " breaks the protocol: " + why,
+               false);
+}
+
+// ---- Leaving ----
+
+// Once all others have what was sent to them: who waits for more hears then that there is none.
+void Endpoint::leave_if_done() noexcept {
+  if (!closed_) return;
+  for (Peer& peer : peers_) {
+    const std::scoped_lock lock(peer.out_mutex);
+    if (peer.out_wanted && !peer.out_gone) return;
+  }
+  std::vector<LinkRef> links;
+  {
+    const std::scoped_lock lock(members_);
+    for (Peer& peer : peers_) {
+      if (peer.number == me() || peer.control == nullptr || peer.control->stage != Link::Stage::kOpen)
+        continue;
+      if (peer.life != Life::kHere || std::exchange(peer.left_told, true)) continue;
+      peer.control_queue.put({.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(me())});
+      links.push_back(peer.control);
+    }
+  }
+  for (const LinkRef& each : links) each->flush();
+  wake();
+}
+
+bool Endpoint::all_taken() noexcept {
+  for (Peer& peer : peers_) {
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      if (peer.out_wanted && !peer.out_gone) return false;
+    }
+    const std::scoped_lock lock(members_);
+    if (peer.left_told && !peer.left_taken && peer.control != nullptr && peer.life == Life::kHere)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outbox: the sending half of a link, without the link: which messages go ahead, which are offered, and which of those have
+// been granted. Its owner locks around every call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/engine/grpc/frame.hpp"
+#include "core/engine/transport.hpp"
+
+namespace dist::grpc_link {
+
+class Outbox final : public FrameTaker {
+ public:
+  // Those that are offered or granted at a time: more is a mistake of somebody's.
+  static constexpr std::size_t kMostOffers = std::size_t{1} << 20;
+
+  Outbox(FrameSink& sink, std::size_t credit) noexcept : sink_(sink), credit_(credit) {}
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+
+  // Each says whether a transfer is over by it, so that its owner must be told. `transfer` has begun.
+  bool send(Transfer& transfer) noexcept;
+  bool cancel(Transfer& transfer) noexcept;
+  bool end_all(Transfer::End end) noexcept;
+
+  // Frames of the receiver's.
+  const char* begin(const Frame& frame, std::byte** to) noexcept override;
+  void finish(const Frame& frame) noexcept override;
+  // Whether any transfer is over since this was asked for last.
+  bool take_ended() noexcept;
+
+  // The next piece of what has been granted, copied; false: there is none.
+  bool put_chunk() noexcept;
+  bool has_chunks() const noexcept { return lists_[kGranted].first != nullptr; }
+  // Whether all that has been sent is with the receiver, by what it has said (kByeTaken).
+  bool bye_taken() const noexcept { return bye_taken_; }
+  bool peer_leaves() const noexcept { return peer_leaves_; }
+  // Whether all that went ahead has been taken.
+  bool owes_nothing() const noexcept { return used_ == 0; }
+
+ private:
+  static constexpr std::size_t kBuckets = 256;
+  static std::size_t counted(std::size_t bytes) noexcept {
+    return bytes > Transport::kLeastCounted ? bytes : Transport::kLeastCounted;
+  }
+  bool go_ahead(std::size_t bytes) noexcept;
+  void offer(Transfer& transfer) noexcept;
+  void promote() noexcept;
+  void link(Transfer& transfer, int list) noexcept;
+  void take_out(Transfer& transfer) noexcept;
+  Transfer* find(uint64_t id) const noexcept;
+  void unlink(Transfer& transfer) noexcept;
+  void end(Transfer& transfer, Transfer::End end) noexcept;
+
+  FrameSink& sink_;
+  const std::size_t credit_;
+  std::size_t used_ = 0;
+  uint64_t last_id_ = 0;
+  std::size_t offers_ = 0;
+  // Each transfer is in one of them, which its `owner` says, in the order of coming.
+  enum : int { kOffered, kTooLarge, kGranted, kLists };
+  struct List {
+    Transfer* first = nullptr;
+    Transfer** end = &first;
+  };
+  List lists_[kLists];
+  Transfer* by_id_[kBuckets] = {};
+  bool ended_ = false;
+  bool bye_taken_ = false;
+  bool peer_leaves_ = false;
+};
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/grpc/queue.hpp"
+
+#include <cstring>
+
+namespace dist::grpc_link {
+
+void FrameQueue::seal() noexcept {
+  if (tail_.empty()) return;
+  slices_.emplace_back(tail_.data(), tail_.size());
+  tail_.clear();
+}
+
+void FrameQueue::put(const Frame& frame, const std::byte* data) noexcept {
+  const auto bytes = static_cast<std::size_t>(frame.data_bytes());
+  const std::scoped_lock lock(mutex_);
+  if (bytes <= kSharedBytes) {
+    const std::size_t at = tail_.size();
+    tail_.resize(at + Frame::kBytes + bytes);
+    frame.write(tail_.data() + at);
+    if (bytes != 0) std::memcpy(tail_.data() + at + Frame::kBytes, data, bytes);
+    if (tail_.size() >= kTailBytes) seal();
+    return;
+  }
+  seal();
+  grpc::Slice slice(Frame::kBytes + bytes);
+  auto* const to = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(slice.begin()));
+  frame.write(to);
+  std::memcpy(to + Frame::kBytes, data, bytes);
+  slices_.push_back(std::move(slice));
+}
+
+bool FrameQueue::take(grpc::ByteBuffer* message) noexcept {
+  const std::scoped_lock lock(mutex_);
+  seal();
+  if (first_ == slices_.size()) return false;
+  std::size_t end = first_;
+  std::size_t bytes = 0;
+  do {
+    bytes += slices_[end++].size();
+  } while (end < slices_.size() && bytes + slices_[end].size() <= kWriteBytes);
+  *message = grpc::ByteBuffer(&slices_[first_], end - first_);
+  for (; first_ < end; ++first_) slices_[first_] = grpc::Slice();
+  if (first_ == slices_.size()) {
+    slices_.clear();
+    first_ = 0;
+  } else if (first_ >= 1024) {
+    slices_.erase(slices_.begin(), slices_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+  return true;
+}
+
+bool FrameQueue::empty() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return first_ == slices_.size() && tail_.empty();
+}
+
+void FrameQueue::clear() noexcept {
+  const std::scoped_lock lock(mutex_);
+  slices_.clear();
+  first_ = 0;
+  tail_.clear();
+}
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// FrameQueue: frames that wait for a link, in slices of gRPC's, each of whole frames. It outlives links, so that what was
+// sent before there is one goes on the first.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "core/engine/grpc/frame.hpp"
+
+namespace dist::grpc_link {
+
+class FrameQueue final : public FrameSink {
+ public:
+  // One message of the link's has at most as much, but for one slice, which goes alone where it is larger.
+  static constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
+
+  void put(const Frame& frame, const std::byte* data = nullptr) noexcept override;
+  // Moves the first of them into one message; false: there are none.
+  bool take(grpc::ByteBuffer* message) noexcept;
+  bool empty() const noexcept;
+  void clear() noexcept;
+
+ private:
+  // Smaller ones share a slice.
+  static constexpr std::size_t kSharedBytes = 4096;
+  static constexpr std::size_t kTailBytes = 16384;
+  void seal() noexcept;
+
+  mutable std::mutex mutex_;
+  std::vector<grpc::Slice> slices_;
+  std::size_t first_ = 0;  // of the slices: those before it have been taken
+  std::vector<std::byte> tail_;
+};
+
+}  // namespace dist::grpc_link

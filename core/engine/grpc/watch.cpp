@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is due: heartbeats, leases, second attempts, and the end of links that prove nothing.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
+#include "core/engine/grpc/endpoint.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr int64_t kProveWithinNs = 5'000'000'000;
+constexpr int64_t kFar = int64_t{1} << 62;
+
+}  // namespace
+
+void* Endpoint::watch_main(void* self) {
+  block_async_signals();
+  static_cast<Endpoint*>(self)->watch();
+  return nullptr;
+}
+
+void Endpoint::wake() noexcept {
+  const std::scoped_lock lock(waking_);
+  ++changes_;
+  woken_.notify_all();
+}
+
+void Endpoint::watch() noexcept {
+  const int64_t beat = std::max<int64_t>(config_.lease_ns / 5, 1);
+  int64_t next_beat = 0;
+  int64_t due = steady_now_ns();
+  std::unique_lock lock(waking_);
+  while (!stopping_) {
+    const uint64_t seen = changes_;
+    lock.unlock();
+    const int64_t now = steady_now_ns();
+    // A process that did not run heard nothing, whoever spoke.
+    const bool paused = now - due > beat;
+    if (now >= next_beat) {
+      say_to_all({.kind = FrameKind::kBeat}, nullptr, nullptr);
+      next_beat = now + beat;
+    }
+    due = std::min(next_beat, look(now, paused));
+    lock.lock();
+    const int64_t left = std::max<int64_t>(due - steady_now_ns(), 0);
+    woken_.wait_for(lock, std::chrono::nanoseconds(left), [&] { return stopping_ || changes_ != seen; });
+    if (changes_ != seen) due = std::max(due, steady_now_ns());
+  }
+}
+
+// The answer: when there is something to be looked at next.
+int64_t Endpoint::look(int64_t now, bool paused) noexcept {
+  int64_t next = kFar;
+  const auto is_due = [&](int64_t when) {
+    if (when == 0) return false;
+    if (when > now) next = std::min(next, when);
+    return when <= now;
+  };
+  bool control = false;
+  std::vector<LinkRef> ended;
+  {
+    const std::scoped_lock lock(members_);
+    for (const LinkRef& each : unproven_) {
+      if (is_due(each->born_ns + kProveWithinNs)) ended.push_back(each);
+    }
+    control = is_due(control_retry_ns_) && !closed_;
+  }
+  for (const LinkRef& each : ended) each->end("it has proven nothing in time");
+  if (control) begin_control();
+  for (Peer& peer : peers_) {
+    if (peer.number == me()) continue;
+    if (paused) peer.heard_ns.store(now, std::memory_order_relaxed);
+    bool silent = false;
+    {
+      const std::scoped_lock lock(members_);
+      if (peer.control != nullptr && peer.control->stage == Link::Stage::kOpen && peer.life == Life::kHere) {
+        silent = is_due(peer.heard_ns.load(std::memory_order_relaxed) + config_.lease_ns);
+      }
+    }
+    if (silent) {
+      const DurationText lease(config_.lease_ns);
+      declare_lost(peer, std::string(" has not been heard of for ") + lease.text, true);
+    }
+    bool retry;
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      retry = is_due(peer.out_retry_ns) && !peer.out_gone;
+    }
+    if (retry) begin_out(peer);
+    bool over;
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      over = is_due(peer.in_until_ns);
+    }
+    if (over) end_in(peer, Transfer::End::kLost, true);
+  }
+  return next;
+}
+
+}  // namespace dist::grpc_link

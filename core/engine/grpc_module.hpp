@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libdist and libdist-grpc.so have between them: one table, found by name. Both are of one version, to the letter, or
+// the module is not used. Texts of errors are handed over, since each has an error record of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/memory.hpp"
+#include "core/engine/transport.hpp"
+
+namespace dist {
+
+#define DIST_GRPC_PROTOCOL "1"
+
+// What has been checked. Texts stay for the call alone.
+struct GrpcModuleConfig {
+  std::span<const char* const> addresses;  // of all workers, in order
+  int me;
+  const char* bind_address;
+  const char* digest;
+  const char* secret;
+  const char* ca;  // NULL: plain text; PEM texts, as the next two
+  const char* certificate;
+  const char* key;
+  uint32_t generation;
+  int64_t lease_ns;
+  std::size_t credit;
+  Memory* memory;
+};
+
+struct GrpcModule {
+  // "libdist 0.2.0, protocol 1": first, whatever else changes.
+  char version[64];
+  // gRPC came with the module: what it logs is not for the host.
+  void (*silence)() noexcept;
+  // Listens, and begins to look for worker 0. Not OK: `why` says why.
+  dist_status (*start)(const GrpcModuleConfig& config, Transport** out, void** handle, char* why,
+                       std::size_t size) noexcept;
+  // Waits until what was sent has been taken, for the lease at most; nothing of it is left then.
+  void (*stop)(void* handle) noexcept;
+};
+
+inline constexpr char kGrpcModuleEntry[] = "dist_grpc_module";
+using GrpcModuleEntry = const GrpcModule* (*)();
+
+}  // namespace dist

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// GrpcNetwork: workers that are processes, and reach each other by gRPC. What speaks gRPC is a library of its own, which is
+// loaded when such a network is made (core/engine/grpc); nothing of gRPC is in libdist itself.
+//
+// Each worker listens on its own address from join() on, and not before. Worker 0 says who has joined and who lives. A worker
+// is lost when its connection breaks, or when nothing has been heard of it for a lease; it stays lost in this generation.
+//
+// The library is looked for as `dist/libdist-grpc.so` beside libdist.so, then without `dist/`, then where libdist was
+// configured to be installed; the first that is there must be of the same version. A program that libdist is linked into
+// statically stands for libdist.so in this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/engine/grpc_module.hpp"
+#include "core/engine/network.hpp"
+
+namespace dist {
+
+inline constexpr int kMaxGrpcWorkers = 256;
+
+struct GrpcOptions {
+  std::span<const char* const> addresses;  // of all workers, in order: "host:port", "[v6]:port"
+  int me = 0;
+  const char* bind_address = nullptr;  // where this one listens; NULL: its own address
+  const char* digest = nullptr;        // of what else all must agree on; NULL: nothing
+  const char* secret = nullptr;        // of the job; NULL: none
+  const char* ca = nullptr;            // PEM texts: all three, or none
+  const char* certificate = nullptr;
+  const char* key = nullptr;
+  bool allow_plaintext = false;  // off loopback
+  uint32_t generation = 0;
+  int64_t lease_ns = 0;          // 0: kDefaultLeaseNs
+  int64_t credit = 0;            // 0: kDefaultCredit
+  const char* module = nullptr;  // the library's path; NULL: it is looked for
+};
+
+class GrpcNetwork final : public Network {
+ public:
+  static constexpr int64_t kDefaultLeaseNs = 10'000'000'000;
+  static constexpr int64_t kLeastLeaseNs = 100'000'000;
+  static constexpr int64_t kMostLeaseNs = int64_t{3600} * 1'000'000'000;
+  static constexpr std::size_t kDefaultCredit = std::size_t{1} << 20;
+  static constexpr std::size_t kMostCredit = std::size_t{64} << 20;
+
+  // In memory of the host's. Checks the options, and finds and loads the library. UNAVAILABLE: it is not there.
+  static Status create(const dist_allocator& allocator, const GrpcOptions& options, Ref<GrpcNetwork>* out);
+  // The options have been checked. Throws std::bad_alloc.
+  GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcModule& module);
+  ~GrpcNetwork() override;
+
+  int num_workers() const noexcept override { return static_cast<int>(addresses_.size()); }
+  // `worker` is this one. UNAVAILABLE: its address cannot be listened on.
+  Status join(int worker, Transport** out) noexcept override;
+
+ private:
+  using Text = std::pmr::string;
+
+  std::pmr::vector<Text> addresses_;
+  const int me_;
+  const Text bind_address_;
+  const Text digest_;
+  Text secret_;
+  const Text ca_, certificate_;
+  Text key_;
+  const uint32_t generation_;
+  const int64_t lease_ns_;
+  const std::size_t credit_;
+  const GrpcModule& module_;
+  bool joined_ = false;
+  void* handle_ = nullptr;
+};
+
+}  // namespace dist

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers that are networks of their own over gRPC, on loopback.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/grpc_network.hpp"
+#include "tests/unit/counting_memory.hpp"
+#include "tests/unit/transport_suite.hpp"
+
+namespace dist {
+
+// Addresses on loopback that nobody listens on. Below the range that the system takes for connections, and beginning at
+// another place in each process.
+inline std::vector<std::string> free_addresses(int n) {
+  static unsigned next = static_cast<unsigned>(getpid()) * 37;
+  std::vector<std::string> found;
+  while (static_cast<int>(found.size()) < n) {
+    const auto port = static_cast<uint16_t>(10000 + next++ % 20000);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      found.push_back("127.0.0.1:" + std::to_string(port));
+    }
+    ::close(fd);
+  }
+  return found;
+}
+
+class GrpcWorkers final : public TransportFixture {
+ public:
+  GrpcWorkers(int num_workers, std::size_t credit) : credit_(credit), texts_(free_addresses(num_workers)) {
+    for (const std::string& each : texts_) addresses_.push_back(each.c_str());
+  }
+  GrpcOptions options(int worker) const {
+    GrpcOptions options;
+    options.addresses = addresses_;
+    options.me = worker;
+    options.credit = static_cast<int64_t>(credit_);
+    options.module = GRPC_MODULE;
+    return options;
+  }
+  // What each joins with is `change`d before.
+  template <class Change>
+  Transport& join_with(int worker, const Change& change) {
+    GrpcOptions with = options(worker);
+    change(with);
+    Ref<GrpcNetwork> network;
+    if (!GrpcNetwork::create({}, with, &network).ok()) fail_msg("%s", last_error().message);
+    Transport* transport = nullptr;
+    if (!network->join(worker, &transport).ok()) fail_msg("%s", last_error().message);
+    networks_.push_back(std::move(network));
+    return *transport;
+  }
+  Transport& join(int worker) override {
+    return join_with(worker, [](GrpcOptions&) {});
+  }
+  const std::string& address(int worker) const { return texts_[static_cast<std::size_t>(worker)]; }
+  // The end of the network that has joined in this place.
+  void end(std::size_t place) { networks_[place] = Ref<GrpcNetwork>(); }
+
+ private:
+  const std::size_t credit_;
+  const std::vector<std::string> texts_;
+  std::vector<const char*> addresses_;
+  std::vector<Ref<GrpcNetwork>> networks_;
+};
+
+}  // namespace dist
