@@ -201,7 +201,7 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
   }
   if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
     return "a lease of " + number(static_cast<int64_t>(hello.lease_ns / 1'000'000)) + " ms there, " +
-           number(config_.lease_ns / 1'000'000) + " here";
+           number(config_.lease_ns / 1'000'000) + " ms here";
   }
   if (hello.purpose == Purpose::kControl && !hub()) return "control links go to worker 0 alone";
   if (config_.tls() && !has_name(link.peer_names, host_of(config_.address(hello.from)))) {
@@ -264,11 +264,11 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello) noexcept {
   {
     const std::scoped_lock peer_lock(peer.in_mutex);
     const std::scoped_lock lock(members_);
-    if (control && peer.control != nullptr && peer.incarnation != hello.sender) {
-      return "a second start: worker " + number(hello.from) + " has joined already, and lives";
-    }
     if (peer.life == Life::kLost || peer.life == Life::kLeft || (!control && peer.in_gone)) {
       return "worker " + number(hello.from) + " is over in this generation: " + peer.why;
+    }
+    if (control && peer.control != nullptr && peer.incarnation != hello.sender) {
+      return "a second start: worker " + number(hello.from) + " has joined already, and lives";
     }
     if (!know(peer, hello.sender)) {
       return "another start of worker " + number(hello.from) + " than the one that has joined";
