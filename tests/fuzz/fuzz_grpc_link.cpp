@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fuzz target: what comes over a link of workers that are processes, to its receiving half or, where the first byte is
+// odd, its sending half. Then come steps: frames with fields near those that the half knows, frames of any bytes, pieces of
+// any bytes, and what the half's own worker does meanwhile. Whatever comes, what it makes the half keep is bounded, every
+// transfer ends, none twice, and nothing is left.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+extern "C" {
+#include <cmocka.h>
+}
+#undef fail
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "core/engine/grpc/frame.hpp"
+#include "core/engine/grpc/hello.hpp"
+#include "core/engine/grpc/inbox.hpp"
+#include "core/engine/grpc/outbox.hpp"
+#include "tests/fuzz/bytes.h"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr std::size_t kCredit = 512;
+
+struct Sink final : FrameSink {
+  void put(const Frame& frame, const std::byte* data) noexcept override {
+    std::byte bytes[Frame::kBytes];
+    frame.write(bytes);
+    Frame read;
+    assert_true(read.read(bytes));
+    // All of the data can be read.
+    for (uint64_t i = 0; i < frame.data_bytes(); ++i) sum += static_cast<unsigned>(data[i]);
+  }
+  unsigned sum = 0;
+};
+
+// A half, the worker that has it, and a peer that says anything.
+struct Half {
+  Half(FrameTaker& of, bytes* from) : taker(of), in(from) {}
+
+  void feed(const std::byte* data, std::size_t size) {
+    if (broken) return;
+    broken = reader.feed(data, size, taker) != nullptr;
+  }
+  void feed_frame() {
+    Frame frame;
+    frame.kind = static_cast<FrameKind>(1 + take_below(in, static_cast<int>(FrameKind::kEnd) - 1));
+    const uint8_t has = take(in);
+    if ((has & 1) != 0) frame.id = take(in) % 8;
+    if ((has & 2) != 0) frame.key.number = take(in) % 4;
+    if ((has & 4) != 0) frame.bytes = static_cast<uint64_t>(take_below(in, 200)) * (1 + take(in) % 5);
+    if ((has & 8) != 0) frame.offset = take(in);
+    if ((has & 16) != 0) frame.bytes = static_cast<uint64_t>(take_hostile(in));
+    std::byte header[Frame::kBytes];
+    frame.write(header);
+    feed(header, sizeof header);
+    const std::vector<std::byte> data(frame.data_bytes() < 4096 ? static_cast<std::size_t>(frame.data_bytes())
+                                                                : 64);
+    feed(data.data(), data.size());
+  }
+  void feed_bytes() {
+    std::vector<std::byte> data(take(in));
+    take_into(in, data.data(), data.size());
+    feed(data.data(), data.size());
+  }
+  // A transfer that has begun, in memory of exactly its size.
+  Transfer& begin() {
+    const auto size =
+        static_cast<std::size_t>(take_below(in, 200)) * static_cast<std::size_t>(1 + take(in) % 5);
+    Transfer& transfer = transfers.emplace_back();
+    memory.emplace_back(size);
+    transfer.begin({0, {.number = static_cast<uint64_t>(take(in) % 4)}, memory.back().data(), size});
+    transfer.before = nullptr;
+    return transfer;
+  }
+  Transfer* some() {
+    return transfers.empty() ? nullptr : &transfers[static_cast<std::size_t>(take(in)) % transfers.size()];
+  }
+
+  FrameTaker& taker;
+  bytes* const in;
+  FrameReader reader;
+  bool broken = false;
+  std::deque<Transfer> transfers;
+  std::deque<std::vector<std::byte>> memory;
+};
+
+void play_inbox(bytes* in) {
+  Ref<Memory> memory = Ref<Memory>::adopt(Memory::create({}));
+  const std::size_t before = memory->held();
+  {
+    Sink sink;
+    Inbox inbox(*memory, sink, kCredit);
+    Half half(inbox, in);
+    int offers = 0;
+    while (in->left > 0) {
+      switch (take_below(in, 6)) {
+        case 0: inbox.receive(half.begin(), false); break;
+        case 1:
+          if (Transfer* const one = half.some(); one != nullptr) inbox.cancel(*one);
+          break;
+        case 2: inbox.forget(0, take(in) % 2); break;
+        case 3: half.feed_bytes(); break;
+        default: half.feed_frame(); ++offers;
+      }
+      // A message that went ahead counts as 64 bytes at least; an offer is one entry.
+      assert_true(memory->held() - before <=
+                  kCredit + (kCredit / 64 + static_cast<std::size_t>(offers) + 300) * 256);
+    }
+    inbox.end_all(Transfer::End::kLost);
+    for (const Transfer& each : half.transfers) assert_true(each.over());
+  }
+  assert_int_equal(memory->held(), before);
+}
+
+void play_outbox(bytes* in) {
+  Sink sink;
+  Outbox outbox(sink, kCredit);
+  Half half(outbox, in);
+  while (in->left > 0) {
+    switch (take_below(in, 6)) {
+      case 0: outbox.send(half.begin()); break;
+      case 1:
+        if (Transfer* const one = half.some(); one != nullptr) outbox.cancel(*one);
+        break;
+      case 2: outbox.put_chunk(); break;
+      case 3: half.feed_bytes(); break;
+      default: half.feed_frame();
+    }
+  }
+  outbox.end_all(Transfer::End::kLost);
+  for (const Transfer& each : half.transfers) assert_true(each.over());
+  assert_false(outbox.has_chunks());
+}
+
+// Of the beginning: what is read is written to the same bytes, as far as it has a meaning.
+void play_hello(bytes* in) {
+  std::byte given[Hello::kBytes + Answer::kBytes];
+  Hello hello;
+  hello.write(given);
+  Answer answer;
+  answer.write(given + Hello::kBytes);
+  while (in->left > 0) {
+    const auto at = static_cast<std::size_t>(take_number(in, 2));
+    given[at % sizeof given] = static_cast<std::byte>(take(in));
+  }
+  if (hello.read(given) && hello.protocol == kProtocol) {
+    std::byte again[Hello::kBytes];
+    hello.write(again);
+    Hello read;
+    assert_true(read.read(again));
+    assert_true(read.from == hello.from && read.nonce == hello.nonce);
+  }
+  if (answer.read(given + Hello::kBytes)) {
+    assert_true(strnlen(answer.text, sizeof answer.text) < sizeof answer.text);
+    assert_true(strnlen(answer.version, sizeof answer.version) < sizeof answer.version);
+  }
+}
+
+}  // namespace
+}  // namespace dist::grpc_link
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  bytes in = {data, size};
+  switch (take(&in) % 4) {
+    case 0:
+    case 2: dist::grpc_link::play_inbox(&in); break;
+    case 1: dist::grpc_link::play_outbox(&in); break;
+    default: dist::grpc_link::play_hello(&in);
+  }
+  return 0;
+}
