@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <mutex>
@@ -31,8 +32,9 @@ void await(const std::function<bool()>& holds) {
   while (!holds()) std::this_thread::yield();
 }
 
-#define assert_says(text, part) \
-  if ((text).find(part) == std::string::npos) fail_msg("'%s' is not in: %s", part, (text).c_str())
+#define assert_says(text, part)               \
+  if ((text).find(part) == std::string::npos) \
+  fail_msg("'%s' is not in: %s", std::string(part).c_str(), (text).c_str())
 
 // A message from one to the other arrives.
 void assert_speak(Transport& from, Transport& to, uint64_t number) {
@@ -235,21 +237,26 @@ void what_is_no_hello_ends_the_link(void**) {
 }
 
 void unproven_links_are_few(void**) {
+  // A short lease, and so little time to prove anything.
+  constexpr int64_t kLease = 1'000'000'000;
+  const auto short_lease = [](GrpcOptions& options) { options.lease_ns = kLease; };
   GrpcWorkers workers(2, 4096);
-  Transport& first = workers.join(0);
+  Transport& first = workers.join_with(0, short_lease);
+  Hello hello = good_hello(workers, 2);
+  hello.lease_ns = kLease;
   std::vector<std::unique_ptr<Stranger>> strangers;
   for (int i = 0; i < 4 * 2 + 16; ++i) {
     strangers.push_back(std::make_unique<Stranger>(workers, 0));
-    strangers.back()->say(good_hello(workers, 2));
+    strangers.back()->say(hello);
     assert_string_equal(strangers.back()->answer().c_str(), "welcome");
   }
   {
     Stranger one_more(workers, 0);
-    one_more.say(good_hello(workers, 2));
+    one_more.say(hello);
     assert_string_equal(one_more.hear().c_str(), "");
   }
   // Those that prove nothing end, and who waited gets in.
-  Transport& second = workers.join(1);
+  Transport& second = workers.join_with(1, short_lease);
   assert_speak(second, first, 1);
   for (const auto& each : strangers) assert_string_equal(each->hear().c_str(), "");
   first.close();
@@ -407,6 +414,29 @@ void without_the_module_it_says_so(void**) {
   says(OTHER_LIBRARY, "is no libdist-grpc.so");
 }
 
+// Beside libdist, which is this program here, in `dist/` and without it.
+void the_module_is_found_beside_libdist(void**) {
+  char program[4096] = "";
+  assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+  const std::string folder = std::string(program).substr(0, std::string(program).rfind('/'));
+  const char* const addresses[] = {"127.0.0.1:1"};
+  GrpcOptions options;
+  options.addresses = addresses;
+  Ref<GrpcNetwork> network;
+  const auto create = [&] { return GrpcNetwork::create({}, options, &network).code(); };
+  std::filesystem::create_directory(folder + "/dist");
+  const std::string link = folder + "/dist/libdist-grpc.so";
+  std::filesystem::remove(link);
+  // What is first found must be good: nothing is looked for behind it.
+  std::filesystem::create_symlink(OTHER_LIBRARY, link);
+  assert_int_equal(create(), DIST_UNAVAILABLE);
+  assert_says(std::string(last_error().message), link + " is no libdist-grpc.so");
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(GRPC_MODULE, link);
+  assert_int_equal(create(), DIST_OK);
+  std::filesystem::remove(link);
+}
+
 // ---- TLS ----
 
 struct Certificates {
@@ -534,6 +564,7 @@ int main() {
       cmocka_unit_test(an_address_in_use_is_an_error_at_once),
       cmocka_unit_test(options_are_checked),
       cmocka_unit_test(without_the_module_it_says_so),
+      cmocka_unit_test(the_module_is_found_beside_libdist),
       cmocka_unit_test(certificates_are_for_the_host_of_the_address),
   };
   return cmocka_run_group_tests_name("grpc_links", tests, nullptr, nullptr);

@@ -34,8 +34,9 @@ std::string why(const Transport& transport, int worker) {
   return text;
 }
 
-#define assert_says(text, part) \
-  if ((text).find(part) == std::string::npos) fail_msg("'%s' is not in: %s", part, (text).c_str())
+#define assert_says(text, part)               \
+  if ((text).find(part) == std::string::npos) \
+  fail_msg("'%s' is not in: %s", std::string(part).c_str(), (text).c_str())
 
 // ---- The workers that are started ----
 

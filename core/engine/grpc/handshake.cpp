@@ -48,6 +48,7 @@ LinkRef Endpoint::make_client(Peer& peer, Purpose purpose) {
   link->peer = peer.number;
   link->stage = Link::Stage::kAnswer;
   link->born_ns = steady_now_ns();
+  link->prepare();
   const std::scoped_lock lock(members_);
   unproven_.push_back(link);
   say_hello(*link, peer.known ? peer.incarnation : kNobody);

@@ -130,11 +130,14 @@ ClientLink::~ClientLink() {
   user_.destroyed();
 }
 
-void ClientLink::start() {
+void ClientLink::prepare() {
   self_ = shared_from_this();
   grpc::GenericStub stub(channel_);
   stub.PrepareBidiStreamingCall(context_.get(), kMethod, {}, this);
   AddHold();
+}
+
+void ClientLink::start() {
   start_read(&reading_);
   StartCall();
   flush();

@@ -118,6 +118,8 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
  public:
   ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel);
   ~ClientLink() override;
+  // Before anybody else knows of it: it may then be ended at any time, and is started all the same.
+  void prepare();
   // Its first message is there.
   void start();
 

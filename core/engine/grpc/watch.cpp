@@ -12,7 +12,9 @@
 namespace dist::grpc_link {
 namespace {
 
-constexpr int64_t kProveWithinNs = 5'000'000'000;
+// Within which a link must be proven: as long as a process may stand still for all others, in these bounds.
+constexpr int64_t kLeastProveNs = 5'000'000'000;
+constexpr int64_t kMostProveNs = 30'000'000'000;
 constexpr int64_t kFar = int64_t{1} << 62;
 
 }  // namespace
@@ -64,8 +66,11 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
   std::vector<LinkRef> ended;
   {
     const std::scoped_lock lock(members_);
+    const int64_t within = std::clamp(config_.lease_ns, kLeastProveNs, kMostProveNs);
     for (const LinkRef& each : unproven_) {
-      if (is_due(each->born_ns + kProveWithinNs)) ended.push_back(each);
+      // One whose proof is on its way is this worker's own, and its peer's lease decides.
+      if (each->opened()) continue;
+      if (is_due(each->born_ns + within)) ended.push_back(each);
     }
     control = is_due(control_retry_ns_) && !closed_;
   }
