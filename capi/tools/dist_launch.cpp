@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist-launch: starts the workers of a job, and ends when they have. README.md says what it promises.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "capi/tools/job.hpp"
+#include "capi/tools/launch_options.hpp"
+#include "capi/tools/launch_plan.hpp"
+#include "capi/tools/local_setup.hpp"
+#include "capi/tools/process.hpp"
+
+namespace dist::launch {
+namespace {
+
+constexpr int kUsage = 2;
+// MAX_ARG_STRLEN of Linux: of one variable with its name and its end.
+constexpr std::size_t kMaxVariableBytes = 131072;
+
+int complain(int status, const std::string& why) {
+  std::fprintf(stderr, "dist-launch: %s\n", why.c_str());
+  if (status == kUsage) std::fputs("Try 'dist-launch --help' for more information.\n", stderr);
+  return status;
+}
+
+int print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    return complain(kLauncherFailed,
+                    std::string("standard output could not be written: ") + std::strerror(errno));
+  }
+  return 0;
+}
+
+// What dist-launch opens must not become its standard input, output or error.
+bool open_missing() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) return false;
+  }
+  return true;
+}
+
+// Signals come by the descriptor from here on, but for those that whoever started dist-launch has it ignore.
+bool take_over_signals(Inherited* inherited, int* out) {
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGUSR1, SIGUSR2}) {
+    struct sigaction action;
+    if (sigaction(signal, nullptr, &action) != 0) return false;
+    if (action.sa_handler != SIG_IGN) sigaddset(&taken, signal);
+  }
+  for (const int signal : {SIGCHLD, SIGCONT}) {
+    struct sigaction usual = {};
+    usual.sa_handler = SIG_DFL;  // an ignored SIGCHLD would leave no ends to be read
+    if (sigaction(signal, &usual, nullptr) != 0) return false;
+    sigaddset(&taken, signal);
+  }
+  struct sigaction ignored = {};
+  ignored.sa_handler = SIG_IGN;
+  if (sigaction(SIGPIPE, &ignored, &inherited->pipe_action) != 0) return false;
+  if (sigprocmask(SIG_BLOCK, &taken, &inherited->mask) != 0) return false;
+  *out = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+  return *out >= 0;
+}
+
+// 0, or the exit status with *why.
+int prepare(JobSetup* setup, std::string* why) {
+  const Options& options = setup->options;
+  const char* const secret = getenv("DIST_JOB_SECRET");
+  const bool has_secret = secret != nullptr && *secret != '\0';
+  if (!has_secret && !options.hosts.empty()) {
+    *why = "DIST_JOB_SECRET is not set: with --hosts, set it to the same secret on all machines";
+    return kUsage;
+  }
+  if (has_secret) {
+    setup->secret = secret;
+  } else if (!make_secret(&setup->secret)) {
+    *why = std::string("the system gives no random bits: ") + std::strerror(errno);
+    return kLauncherFailed;
+  }
+  if (const int status = find_program(options.program, &setup->program, why); status != 0) return status;
+  std::vector<uint16_t> ports;
+  if (options.hosts.empty() && !find_free_ports(options.workers + options.ps, &ports)) {
+    *why = std::string("no free ports of 127.0.0.1: ") + std::strerror(errno);
+    return kLauncherFailed;
+  }
+  setup->tasks = plan_tasks(options, ports);
+  const std::size_t size = sizeof "TF_CONFIG=" + tf_config(setup->tasks, setup->tasks.size() - 1).size();
+  if (size > kMaxVariableBytes) {
+    *why = "TF_CONFIG would have " + std::to_string(size) + " bytes, and a variable has " +
+           std::to_string(kMaxVariableBytes) + " at most; --hosts needs shorter names or fewer tasks";
+    return kUsage;
+  }
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  if (!open_missing()) return kLauncherFailed;
+  Parsed parsed = parse_options(argc, argv);
+  switch (parsed.asked) {
+    case Asked::kHelp: return print(kHelp);
+    case Asked::kVersion: return print("dist-launch (libdist) " DIST_LAUNCH_VERSION "\n");
+    case Asked::kNonsense: return complain(kUsage, parsed.error);
+    case Asked::kRun: break;
+  }
+  JobSetup setup;
+  setup.options = std::move(parsed.options);
+  std::string why;
+  if (const int status = prepare(&setup, &why); status != 0) return complain(status, why);
+  if (!take_over_signals(&setup.inherited, &setup.signals)) {
+    return complain(kLauncherFailed, std::string("signals cannot be taken over: ") + std::strerror(errno));
+  }
+  return Job(setup).run();
+}
+
+}  // namespace
+}  // namespace dist::launch
+
+int main(int argc, char** argv) {
+  try {
+    return dist::launch::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "dist-launch: %s\n", error.what());
+    return dist::launch::kLauncherFailed;
+  }
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/tools/job.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace dist::launch {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kFirstDelay = kSecond / 10;
+constexpr int64_t kLongestDelay = 5 * kSecond;
+
+int64_t now() noexcept {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * kSecond + time.tv_nsec;
+}
+
+// Before the restart of that number, from 1.
+int64_t delay_of(int32_t restart) noexcept {
+  return restart > 6 ? kLongestDelay : std::min(kLongestDelay, kFirstDelay << (restart - 1));
+}
+
+std::string seconds(int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", static_cast<double>(ns) / kSecond);
+  return text;
+}
+
+std::string signal_name(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+std::string prefix_of(const std::string& name, std::size_t place, bool is_coloured) {
+  // Red is left to errors.
+  static constexpr const char* kColours[] = {"36", "32", "33", "35", "34", "96"};
+  const std::string plain = "[" + name + "]";
+  if (!is_coloured) return plain + " ";
+  return std::string("\033[") + kColours[place % std::size(kColours)] + "m" + plain + "\033[0m ";
+}
+
+}  // namespace
+
+Job::Job(const JobSetup& setup)
+    : setup_(setup),
+      out_(STDOUT_FILENO),
+      own_err_(STDERR_FILENO),
+      err_(is_same_file(STDOUT_FILENO, STDERR_FILENO) ? out_ : own_err_) {
+  for (std::size_t place = 0; place < setup.tasks.size(); ++place) {
+    if (setup.tasks[place].is_local) tasks_.push_back(make_task(place));
+  }
+}
+
+Job::Task Job::make_task(std::size_t place) {
+  const std::string name = setup_.tasks[place].name();
+  return {place,
+          {Fd(), LinePrefixer(prefix_of(name, place, out_.is_coloured())), &out_},
+          {Fd(), LinePrefixer(prefix_of(name, place, err_.is_coloured())), &err_}};
+}
+
+int Job::run() {
+  if (!keeper_.start()) {
+    say(std::string("no process can be started: ") + std::strerror(errno));
+    err_.flush();
+    return kLauncherFailed;
+  }
+  for (Task& task : tasks_) task.start_at = 0;
+  for (;;) {
+    start_due();
+    if (!is_over_ && !is_anyone_running()) on_all_ended();
+    if (is_over_ && !is_output_pending()) return status_;
+    wait();
+  }
+}
+
+// ---- Starting ---------------------------------------------------------------------------------------
+
+Environment Job::environment_of(const Task& task) const {
+  Environment environment;
+  environment.set("TF_CONFIG", tf_config(setup_.tasks, task.place));
+  environment.set("DIST_JOB_SECRET", setup_.secret);
+  if (setup_.options.replicas > 0) environment.set("DIST_REPLICAS", std::to_string(setup_.options.replicas));
+  environment.unset("DIST_RESTART");
+  if (task.restarts > 0) environment.set("DIST_RESTART", std::to_string(task.restarts));
+  return environment;
+}
+
+void Job::start_due() {
+  const int64_t time = now();
+  for (Task& task : tasks_) {
+    if (task.start_at <= time) start(task);
+  }
+}
+
+void Job::start(Task& task) {
+  task.start_at = kNever;
+  Environment environment = environment_of(task);
+  Started started =
+      start_process(setup_.program, environment, setup_.inherited, keeper_, setup_.options.prefix);
+  if (started.pid < 0) {
+    const bool is_missing = started.error == ENOENT || started.error == ENOTDIR;
+    const int status = !started.of_program ? kLauncherFailed : is_missing ? kNotFound : kCannotExecute;
+    const std::string what = started.of_program ? setup_.program.path + ": cannot be executed: "
+                                                : plan_of(task).name() + " could not be started: ";
+    return failed(task, what + std::strerror(started.error), status, false);
+  }
+  task.pid = started.pid;
+  task.out.from = std::move(started.out);
+  task.err.from = std::move(started.err);
+}
+
+// ---- Waiting, and output ----------------------------------------------------------------------------
+
+int Job::timeout_ms() const {
+  int64_t next = deadline_;
+  for (const Task& task : tasks_) next = std::min(next, task.start_at);
+  if (next == kNever) return -1;
+  constexpr int64_t kMillisecond = 1'000'000;
+  const int64_t rest = std::max<int64_t>(next - now(), 0);
+  return static_cast<int>((rest + kMillisecond - 1) / kMillisecond);
+}
+
+void Job::wait() {
+  std::vector<pollfd> polled = {{setup_.signals, POLLIN, 0}};
+  std::vector<Stream*> streams;
+  std::vector<Sink*> sinks;
+  for (Task& task : tasks_) {
+    for (Stream* const stream : {&task.out, &task.err}) {
+      if (!stream->from.is_open() || !stream->to->has_room()) continue;
+      polled.push_back({stream->from.get(), POLLIN, 0});
+      streams.push_back(stream);
+    }
+  }
+  for (Sink* const sink : {&out_, &own_err_}) {
+    if (!sink->is_pending()) continue;
+    polled.push_back({sink->fd(), POLLOUT, 0});
+    sinks.push_back(sink);
+  }
+  if (poll(polled.data(), polled.size(), timeout_ms()) < 0) return;  // EINTR: after a stop
+  const pollfd* ready = polled.data() + 1;
+  for (Stream* const stream : streams) {
+    if ((ready++)->revents != 0) read_from(*stream);
+  }
+  for (Sink* const sink : sinks) {
+    if ((ready++)->revents != 0) write_to(*sink);
+  }
+  if (polled.front().revents != 0) take_signals();
+  if (deadline_ <= now()) on_deadline();
+}
+
+void Job::read_from(Stream& stream) {
+  char bytes[65536];
+  const ssize_t n = read(stream.from.get(), bytes, sizeof bytes);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) return close_stream(stream);
+  stream.prefixer.feed({bytes, static_cast<std::size_t>(n)}, stream.to->queue());
+}
+
+// What is there when the task has ended. Nobody waits for the end of the stream: a process that has left the task's group
+// may hold it open.
+void Job::drain(Stream& stream) {
+  if (!stream.from.is_open()) return;
+  int left = 0;
+  if (ioctl(stream.from.get(), FIONREAD, &left) != 0) left = 0;
+  char bytes[4096];
+  while (left > 0) {
+    const ssize_t n = read(stream.from.get(), bytes, std::min(sizeof bytes, static_cast<std::size_t>(left)));
+    if (n <= 0) break;
+    stream.prefixer.feed({bytes, static_cast<std::size_t>(n)}, stream.to->queue());
+    left -= static_cast<int>(n);
+  }
+  close_stream(stream);
+}
+
+void Job::close_stream(Stream& stream) {
+  stream.prefixer.finish(stream.to->queue());
+  stream.from.reset();
+}
+
+void Job::write_to(Sink& sink) {
+  const bool was_well = sink.error() == 0;
+  sink.write_some();
+  if (sink.error() == 0 || !was_well) return;
+  const std::string which = &sink == &out_ ? "standard output" : "standard error";
+  const std::string why = which + " could not be written: " + std::strerror(sink.error());
+  if (is_over_) {
+    say(why);
+    if (status_ == 0) status_ = kLauncherFailed;
+  } else if (phase_ != Phase::kEnding) {
+    finish_with(kLauncherFailed, why + "; the job was ended");
+    end_all(SIGTERM);
+  }
+}
+
+// ---- Signals, and ends ------------------------------------------------------------------------------
+
+void Job::take_signals() {
+  signalfd_siginfo told;
+  while (read(setup_.signals, &told, sizeof told) == sizeof told) {
+    const auto signal = static_cast<int>(told.ssi_signo);
+    switch (signal) {
+      case SIGCHLD:
+        // Ends that come together are told as one, by the first of them: it is the one that the others may follow from.
+        for (Task& task : tasks_) {
+          if (task.pid > 0 && task.pid == static_cast<pid_t>(told.ssi_pid)) reap(task);
+        }
+        for (Task& task : tasks_) reap(task);
+        break;
+      case SIGTSTP:
+        send_all(SIGTSTP);
+        kill(getpid(), SIGSTOP);
+        send_all(SIGCONT);
+        break;
+      case SIGCONT:
+      case SIGUSR1:
+      case SIGUSR2: send_all(signal); break;
+      default: told_to_end(signal); break;
+    }
+  }
+}
+
+void Job::told_to_end(int signal) {
+  if (is_over_) {  // what is left is to be read by somebody who does not come
+    out_.drop();
+    own_err_.drop();
+    if (status_ == 0) status_ = 128 + signal;
+    return;
+  }
+  if (signal == SIGINT && ++num_interrupts_ > 1) {
+    say("SIGINT again: all tasks are killed");
+    return send_all(SIGKILL);
+  }
+  if (phase_ == Phase::kEnding) return send_all(signal);
+  told_by_ = signal;
+  finish_with(128 + signal, "");
+  say(signal_name(signal) + " was sent on to all tasks" +
+      (signal == SIGINT ? "; SIGINT again kills them" : ""));
+  end_all(signal);
+}
+
+void Job::reap(Task& task) {
+  siginfo_t end = {};
+  if (task.pid < 0 || waitid(P_PID, static_cast<id_t>(task.pid), &end, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      end.si_pid == 0) {
+    return;
+  }
+  // While the leader is not reaped its group's number is that of no other one.
+  kill(-task.pid, SIGKILL);
+  keeper_.remove(task.pid);
+  waitpid(task.pid, nullptr, 0);
+  task.pid = -1;
+  drain(task.out);
+  drain(task.err);
+  judge(task, end);
+}
+
+void Job::judge(Task& task, const siginfo_t& end) {
+  if (phase_ != Phase::kRunning) return;
+  if (end.si_code != CLD_EXITED) {
+    return failed(task, plan_of(task).name() + " was killed by " + signal_name(end.si_status),
+                  128 + end.si_status, true);
+  }
+  if (end.si_status != 0) {
+    return failed(task, plan_of(task).name() + " exited with status " + std::to_string(end.si_status),
+                  end.si_status, true);
+  }
+  task.has_ended_well = true;
+  const bool is_last = std::all_of(tasks_.begin(), tasks_.end(), [&](const Task& one) {
+    return plan_of(one).is_ps() || one.has_ended_well;
+  });
+  if (!is_last) return;
+  phase_ = Phase::kClosing;
+  end_all(SIGTERM);
+}
+
+void Job::failed(Task& task, const std::string& how, int status, bool may_restart) {
+  if (phase_ != Phase::kRunning) return;
+  if (may_restart && num_restarts_ < setup_.options.restarts) return restart(task, how);
+  finish_with(status, how + (is_anyone_else_left(task) ? "; the others were ended" : ""));
+  end_all(SIGTERM);
+}
+
+void Job::restart(Task& task, const std::string& how) {
+  ++num_restarts_;
+  const int64_t delay = delay_of(num_restarts_);
+  const std::string which =
+      " (restart " + std::to_string(num_restarts_) + " of " + std::to_string(setup_.options.restarts) + ")";
+  if (setup_.options.restart == RestartWhat::kTask) {
+    say(how + "; it is started again in " + seconds(delay) + which);
+    ++task.restarts;
+    task.start_at = now() + delay;
+    return;
+  }
+  say(how + "; all tasks are ended, and started again " + seconds(delay) + " later" + which);
+  phase_ = Phase::kRestarting;
+  restart_after_ = delay;
+  end_all(SIGTERM);
+}
+
+// Nobody runs: some may be about to be started.
+void Job::on_all_ended() {
+  if (phase_ == Phase::kRestarting) {
+    phase_ = Phase::kRunning;
+    deadline_ = kNever;
+    for (Task& task : tasks_) {
+      ++task.restarts;
+      task.has_ended_well = false;
+      task.start_at = now() + restart_after_;
+    }
+  }
+  const bool is_anyone_to_start =
+      std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.start_at != kNever; });
+  if (is_anyone_to_start) return;
+  is_over_ = true;
+  deadline_ = kNever;
+  if (!cause_.empty()) say(cause_);
+  // Who told it to end does not wait for who reads its output, either.
+  if (told_by_ != 0) deadline_ = now() + setup_.options.grace_ns;
+}
+
+void Job::on_deadline() {
+  deadline_ = kNever;
+  if (is_over_) {
+    out_.drop();
+    own_err_.drop();
+    return;
+  }
+  for (const Task& task : tasks_) {
+    if (task.pid > 0)
+      say(plan_of(task).name() + " did not end within " + seconds(setup_.options.grace_ns) + ": killed");
+  }
+  send_all(SIGKILL);
+}
+
+void Job::end_all(int signal) {
+  for (Task& task : tasks_) task.start_at = kNever;
+  send_all(signal);
+  // Who is stopped would not see it.
+  send_all(SIGCONT);
+  deadline_ = now() + setup_.options.grace_ns;
+}
+
+void Job::finish_with(int status, std::string cause) {
+  phase_ = Phase::kEnding;
+  status_ = status;
+  cause_ = std::move(cause);
+}
+
+void Job::send_all(int signal) const {
+  for (const Task& task : tasks_) {
+    if (task.pid > 0) kill(-task.pid, signal);
+  }
+}
+
+bool Job::is_anyone_running() const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.pid > 0; });
+}
+
+bool Job::is_anyone_else_left(const Task& task) const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& other) {
+    return &other != &task && (other.pid > 0 || other.start_at != kNever);
+  });
+}
+
+}  // namespace dist::launch

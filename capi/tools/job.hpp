@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job: the tasks of this machine from their start to their end. One thread waits for signals, output and deadlines in one
+// poll(), so that nothing of what happens is missed and nothing runs at the same time as something else.
+//
+//     kRunning ── the last worker ends well ──► kClosing     the ps are ended
+//        │ ▲
+//        │ └── all have ended ── kRestarting                 all are ended, to be started again
+//        └── a failure, a signal, no output ──► kEnding      all are ended
+#pragma once
+
+#include <signal.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "capi/tools/fd.hpp"
+#include "capi/tools/keeper.hpp"
+#include "capi/tools/launch_options.hpp"
+#include "capi/tools/launch_plan.hpp"
+#include "capi/tools/line_prefixer.hpp"
+#include "capi/tools/process.hpp"
+#include "capi/tools/sink.hpp"
+
+struct pollfd;
+
+namespace dist::launch {
+
+// Of dist-launch itself, where it is not the command line.
+inline constexpr int kLauncherFailed = 125;
+
+// What stays the same for as long as the job lasts.
+struct JobSetup {
+  Options options;
+  Program program;
+  Inherited inherited;
+  std::vector<PlannedTask> tasks;  // of all machines
+  std::string secret;
+  int signals = -1;  // a signalfd of those that are blocked
+};
+
+class Job {
+ public:
+  explicit Job(const JobSetup& setup);
+  // The exit status.
+  int run();
+
+ private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  enum class Phase : uint8_t { kRunning, kRestarting, kClosing, kEnding };
+
+  struct Stream {
+    Fd from;
+    LinePrefixer prefixer;
+    Sink* to;
+  };
+  struct Task {
+    std::size_t place;  // in the setup's
+    Stream out;
+    Stream err;
+    pid_t pid = -1;  // -1: it does not run
+    int32_t restarts = 0;
+    int64_t start_at = kNever;
+    bool has_ended_well = false;
+  };
+
+  const PlannedTask& plan_of(const Task& task) const { return setup_.tasks[task.place]; }
+  Task make_task(std::size_t place);
+  Environment environment_of(const Task& task) const;
+
+  void start_due();
+  void start(Task& task);
+  void wait();
+  int timeout_ms() const;
+  void read_from(Stream& stream);
+  void drain(Stream& stream);
+  void close_stream(Stream& stream);
+  void write_to(Sink& sink);
+
+  void take_signals();
+  void told_to_end(int signal);
+  void reap(Task& task);
+  void judge(Task& task, const siginfo_t& end);
+  void failed(Task& task, const std::string& how, int status, bool may_restart);
+  void restart(Task& task, const std::string& how);
+  void on_all_ended();
+  void on_deadline();
+
+  // Further tasks do not start; those that run get the signal, and have the grace.
+  void end_all(int signal);
+  void finish_with(int status, std::string cause);
+  void send_all(int signal) const;
+  bool is_anyone_running() const;
+  bool is_anyone_else_left(const Task& task) const;
+  bool is_output_pending() const { return out_.is_pending() || own_err_.is_pending(); }
+  void say(const std::string& text) { err_.append("dist-launch: " + text + "\n"); }
+
+  const JobSetup& setup_;
+  Keeper keeper_;
+  Sink out_;
+  Sink own_err_;
+  Sink& err_;  // out_ where both are one file: lines are not mixed there either
+  std::vector<Task> tasks_;
+  Phase phase_ = Phase::kRunning;
+  int32_t num_restarts_ = 0;
+  int32_t num_interrupts_ = 0;
+  int told_by_ = 0;            // the signal that ends the job
+  int64_t deadline_ = kNever;  // of those that are to end
+  int64_t restart_after_ = 0;  // ns, of the whole job
+  bool is_over_ = false;       // nobody runs, and nobody will
+  int status_ = 0;
+  std::string cause_;  // of status_; said when all have ended
+};
+
+}  // namespace dist::launch

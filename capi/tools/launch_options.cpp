@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// getopt_long() finds the options; here are their words and ranges.
+#include "capi/tools/launch_options.hpp"
+
+#include <arpa/inet.h>
+#include <dist/types.h>
+#include <getopt.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+namespace dist::launch {
+
+// 80 columns.
+const char kHelp[] =
+    "Usage: dist-launch -n W [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+    "Starts PROGRAM as W workers of one job on this machine, and ends when they have\n"
+    "ended. Each finds the others and its own place in TF_CONFIG.\n"
+    "\n"
+    "The job\n"
+    "  -n, --workers=W      How many workers, from 1 to 256\n"
+    "      --replicas=R     Set DIST_REPLICAS to R, from 1 to 256, for the program to\n"
+    "                       read: how many replicas each worker has\n"
+    "      --chief          The first of the W tasks is the chief, not a worker\n"
+    "      --ps=P           P parameter servers, too. They get SIGTERM when all\n"
+    "                       workers have ended well\n"
+    "\n"
+    "When a task fails\n"
+    "      --restarts=N     Start it again, up to N times in the job (0), first after\n"
+    "                       0.1 s, and then twice as late each time, up to 5 s\n"
+    "      --restart=WHAT   task: the task that failed, with its TF_CONFIG (the\n"
+    "                       default); job: end all tasks and start all again\n"
+    "      --grace=SECONDS  How long a task that is to end may take from SIGTERM to\n"
+    "                       SIGKILL (10)\n"
+    "\n"
+    "Several machines: run dist-launch on each, with the same LIST\n"
+    "      --hosts=LIST     HOST:TASKS,HOST:TASKS,... as in a:2,b:2,c, which is one\n"
+    "                       task on c; IPv6 in brackets: [fd00::1]:2. Not with --ps\n"
+    "      --index=I        Which of LIST this machine is, from 0\n"
+    "      --port=FIRST     The port of each machine's first task (29500); others\n"
+    "                       follow\n"
+    "\n"
+    "Output\n"
+    "      --no-prefix      The tasks have dist-launch's own standard output and\n"
+    "                       error. Else each line begins with the task: [worker 0]\n"
+    "  -h, --help           Print this\n"
+    "      --version        Print the version\n"
+    "\n"
+    "Environment of tasks: TF_CONFIG; DIST_JOB_SECRET, 256 random bits in hex, or\n"
+    "what it is already (with --hosts it must be set, to the same on all machines);\n"
+    "DIST_RESTART=K in a task that was started again, for the K-th time. Standard\n"
+    "input is /dev/null.\n"
+    "\n"
+    "On one machine the tasks have free ports of 127.0.0.1. They are looked for\n"
+    "before the tasks start, so that another program can take one in between: the\n"
+    "task that then cannot bind it fails.\n"
+    "\n"
+    "SIGINT, SIGTERM and SIGHUP end the job: they are sent on to all tasks, and what\n"
+    "is left when the grace is over is killed, at the second SIGINT at once. SIGUSR1,\n"
+    "SIGUSR2 and Ctrl-Z are sent on, too. What a task leaves running in its process\n"
+    "group when it ends is killed.\n"
+    "\n"
+    "Exit status: 0 all tasks ended well; the status of the first task that failed,\n"
+    "128+S where signal S ended it, or dist-launch was told to end by signal S;\n"
+    "2 the command line is wrong; 125 dist-launch failed; 126 PROGRAM cannot be\n"
+    "executed; 127 PROGRAM was not found.\n";
+
+namespace {
+
+// Of options without a letter.
+enum : int {
+  kReplicas = 256,
+  kChief,
+  kPs,
+  kRestarts,
+  kRestart,
+  kGrace,
+  kHosts,
+  kIndex,
+  kPort,
+  kNoPrefix,
+  kVersion
+};
+
+const option kOptions[] = {{"workers", required_argument, nullptr, 'n'},
+                           {"replicas", required_argument, nullptr, kReplicas},
+                           {"chief", no_argument, nullptr, kChief},
+                           {"ps", required_argument, nullptr, kPs},
+                           {"restarts", required_argument, nullptr, kRestarts},
+                           {"restart", required_argument, nullptr, kRestart},
+                           {"grace", required_argument, nullptr, kGrace},
+                           {"hosts", required_argument, nullptr, kHosts},
+                           {"index", required_argument, nullptr, kIndex},
+                           {"port", required_argument, nullptr, kPort},
+                           {"no-prefix", no_argument, nullptr, kNoPrefix},
+                           {"help", no_argument, nullptr, 'h'},
+                           {"version", no_argument, nullptr, kVersion},
+                           {nullptr, 0, nullptr, 0}};
+
+// A text of the command line in a message: one line, and not a long one.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  std::string safe = "\"";
+  for (const char c : text.substr(0, kMost))
+    safe += static_cast<unsigned char>(c) < ' ' || c == 127 ? '?' : c;
+  return safe + (text.size() > kMost ? "...\"" : "\"");
+}
+
+// "--grace", or "-n" of a short option.
+std::string name_of(int key) {
+  for (const option* one = kOptions; one->name != nullptr; ++one) {
+    if (one->val == key && key >= kReplicas) return std::string("--") + one->name;
+  }
+  return std::string("-") + static_cast<char>(key);
+}
+
+class Parser {
+ public:
+  Parsed parse(int argc, char** argv);
+
+ private:
+  void take(int key, const char* text);
+  void take_restart(std::string_view text);
+  void take_grace(std::string_view text);
+  void take_hosts(std::string_view text);
+  bool take_host(std::string_view text);
+  void check_whole();
+  void check_hosts();
+
+  // Whether it is one; `what` begins the message that it is not.
+  bool take_number(const std::string& what, std::string_view text, int32_t least, int32_t most, int32_t* out);
+  // The first fault is the one that is told.
+  void refuse(std::string why) {
+    if (parsed_.asked == Asked::kNonsense) return;
+    parsed_.asked = Asked::kNonsense;
+    parsed_.error = std::move(why);
+  }
+  bool is_given(int key) const { return std::find(given_.begin(), given_.end(), key) != given_.end(); }
+
+  Parsed parsed_;
+  Options& options_ = parsed_.options;
+  std::vector<int> given_;
+};
+
+bool Parser::take_number(const std::string& what, std::string_view text, int32_t least, int32_t most,
+                         int32_t* out) {
+  int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && end == text.data() + text.size() && text.front() != '-';
+  if (is_number && number >= least && number <= most) {
+    *out = number;
+    return true;
+  }
+  refuse(what + " is " + shown(text) + "; a whole number from " + std::to_string(least) + " to " +
+         std::to_string(most) + " was expected");
+  return false;
+}
+
+void Parser::take_restart(std::string_view text) {
+  if (text != "task" && text != "job") refuse("--restart is " + shown(text) + "; task or job was expected");
+  options_.restart = text == "job" ? RestartWhat::kJob : RestartWhat::kTask;
+}
+
+void Parser::take_grace(std::string_view text) {
+  double seconds = 0;
+  // from_chars() would take "inf", "nan" and a sign, too.
+  const bool begins = !text.empty() && text.front() >= '0' && text.front() <= '9';
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
+  if (!begins || error != std::errc() || end != text.data() + text.size() || seconds > kMaxGraceSeconds) {
+    refuse("--grace is " + shown(text) + "; seconds from 0 to " + std::to_string(kMaxGraceSeconds) +
+           " were expected, as in 0.5");
+    return;
+  }
+  options_.grace_ns = static_cast<int64_t>(seconds * 1e9);
+}
+
+bool is_name(std::string_view host) {
+  return !host.empty() && std::all_of(host.begin(), host.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
+// In brackets, perhaps with the name of an interface: [fe80::1%eth0].
+bool is_bracketed_ipv6(std::string_view host) {
+  std::string inside(host.substr(1, host.size() - 2));
+  const std::size_t zone = inside.find('%');
+  if (zone != std::string::npos) {
+    if (!is_name(std::string_view(inside).substr(zone + 1))) return false;
+    inside.resize(zone);
+  }
+  in6_addr address;
+  return inet_pton(AF_INET6, inside.c_str(), &address) == 1;
+}
+
+bool Parser::take_host(std::string_view text) {
+  const std::string where = "in --hosts, " + shown(text);
+  std::string_view name = text;
+  std::size_t colon = text.find(':');
+  if (!text.empty() && text.front() == '[') {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return refuse(where + " has no end bracket"), false;
+    name = text.substr(0, end + 1);
+    if (!is_bracketed_ipv6(name)) return refuse(where + " has no IPv6 address between its brackets"), false;
+    colon = end + 1 == text.size() ? std::string_view::npos : end + 1;
+    if (colon != std::string_view::npos && text[colon] != ':') {
+      return refuse(where + " has more behind its brackets than :TASKS"), false;
+    }
+  } else {
+    name = text.substr(0, colon);
+    if (std::count(text.begin(), text.end(), ':') > 1) {
+      return refuse(where +
+                    " has more than one colon; an IPv6 address stands in brackets, as in [fd00::1]:2"),
+             false;
+    }
+    if (!is_name(name)) return refuse(where + " is no HOST or HOST:TASKS"), false;
+  }
+  if (name.size() + sizeof ":65535" > DIST_MAX_ADDRESS_BYTES)
+    return refuse(where + " is too long a name"), false;
+  Host host{std::string(name)};
+  if (colon != std::string_view::npos &&
+      !take_number("in --hosts, the number of tasks on " + host.name, text.substr(colon + 1), 1,
+                   kMaxLocalTasks, &host.num_tasks)) {
+    return false;
+  }
+  options_.hosts.push_back(std::move(host));
+  return true;
+}
+
+void Parser::take_hosts(std::string_view text) {
+  options_.hosts.clear();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (!take_host(text.substr(begin, end - begin))) return;
+    begin = end + 1;
+  }
+}
+
+void Parser::take(int key, const char* text) {
+  switch (key) {
+    case 'n': take_number("-n", text, 1, DIST_MAX_CLUSTER_TASKS, &options_.workers); break;
+    case kReplicas: take_number("--replicas", text, 1, DIST_MAX_REPLICAS, &options_.replicas); break;
+    case kChief: options_.chief = true; break;
+    case kPs: take_number("--ps", text, 0, kMaxLocalTasks, &options_.ps); break;
+    case kRestarts: take_number("--restarts", text, 0, kMaxRestarts, &options_.restarts); break;
+    case kRestart: take_restart(text); break;
+    case kGrace: take_grace(text); break;
+    case kHosts: take_hosts(text); break;
+    case kIndex: take_number("--index", text, 0, DIST_MAX_CLUSTER_TASKS, &options_.index); break;
+    case kPort: take_number("--port", text, 1, 65535, &options_.first_port); break;
+    case kNoPrefix: options_.prefix = false; break;
+    default: break;
+  }
+}
+
+void Parser::check_hosts() {
+  int64_t sum = 0;
+  int32_t most = 0;
+  std::vector<std::string> names;
+  for (const Host& host : options_.hosts) {
+    sum += host.num_tasks;
+    most = std::max(most, host.num_tasks);
+    names.push_back(host.name);
+  }
+  const auto before = [](const std::string& a, const std::string& b) {
+    return strcasecmp(a.c_str(), b.c_str()) < 0;
+  };
+  std::sort(names.begin(), names.end(), before);
+  const auto twice = std::adjacent_find(names.begin(), names.end(),
+                                        [&](const auto& a, const auto& b) { return !before(a, b); });
+  if (twice != names.end()) {
+    return refuse("--hosts names " + shown(*twice) +
+                  " twice: their tasks would have the same ports; give it once, "
+                  "with all its tasks");
+  }
+  if (sum > DIST_MAX_CLUSTER_TASKS) {
+    return refuse("--hosts has " + std::to_string(sum) + " tasks; at most " +
+                  std::to_string(DIST_MAX_CLUSTER_TASKS) + " are one cluster");
+  }
+  if (is_given('n') && options_.workers != sum) {
+    return refuse("-n is " + std::to_string(options_.workers) + ", but the tasks in --hosts are " +
+                  std::to_string(sum) + " together; leave -n out, or make them agree");
+  }
+  options_.workers = static_cast<int32_t>(sum);
+  if (!is_given(kIndex)) return refuse("--hosts needs --index, which says which of them this machine is");
+  if (static_cast<std::size_t>(options_.index) >= options_.hosts.size()) {
+    return refuse("--index is " + std::to_string(options_.index) + ", but --hosts has " +
+                  std::to_string(options_.hosts.size()) + ": 0 to " +
+                  std::to_string(options_.hosts.size() - 1));
+  }
+  if (options_.first_port + most - 1 > 65535) {
+    return refuse("--port is " + std::to_string(options_.first_port) + ": the last of " +
+                  std::to_string(most) + " tasks on a machine would have a port beyond 65535");
+  }
+  if (options_.ps > 0) {
+    refuse(
+        "--ps is for one machine: with --hosts nobody could tell when the workers of all machines have "
+        "ended");
+  }
+}
+
+void Parser::check_whole() {
+  if (is_given(kHosts)) {
+    check_hosts();
+  } else if (is_given(kIndex) || is_given(kPort)) {
+    refuse(std::string(is_given(kIndex) ? "--index" : "--port") +
+           " needs --hosts; without it the tasks have free ports of this machine");
+  } else if (!is_given('n')) {
+    refuse("-n is missing: how many workers");
+  } else if (int64_t{options_.workers} + options_.ps > kMaxLocalTasks) {
+    refuse(std::to_string(options_.workers) + " workers and " + std::to_string(options_.ps) +
+           " ps are more than " + std::to_string(kMaxLocalTasks) + " tasks on one machine");
+  }
+  if (*options_.program == nullptr) refuse("the program is missing, as in: dist-launch -n 2 -- PROGRAM");
+}
+
+Parsed Parser::parse(int argc, char** argv) {
+  opterr = 0;
+  optind = 0;  // from the start again, also in a program that has used it before
+  for (int key; (key = getopt_long(argc, argv, "+:n:h", kOptions, nullptr)) != -1;) {
+    if (key == 'h' || key == kVersion) {
+      parsed_.asked = key == 'h' ? Asked::kHelp : Asked::kVersion;
+      return parsed_;
+    }
+    if (key == ':') {
+      refuse(name_of(optopt) + " needs a value");
+    } else if (key == '?') {
+      if (optopt >= kReplicas) refuse(name_of(optopt) + " takes no value");
+      // getopt tells of a letter which it was. It has gone past a word.
+      if (optopt != 0) refuse("-" + std::string(1, static_cast<char>(optopt)) + " is no option");
+      refuse(shown(argv[optind - 1]) + " is no option, or the beginning of several");
+    } else {
+      given_.push_back(key);
+      take(key, optarg);
+    }
+    if (parsed_.asked == Asked::kNonsense) return parsed_;
+  }
+  options_.program = argv + optind;
+  check_whole();
+  return parsed_;
+}
+
+}  // namespace
+
+Parsed parse_options(int argc, char** argv) { return Parser().parse(argc, argv); }
+
+}  // namespace dist::launch

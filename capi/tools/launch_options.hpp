@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of dist-launch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dist::launch {
+
+inline constexpr int32_t kMaxLocalTasks = 256;
+inline constexpr int32_t kMaxRestarts = 1000000;
+inline constexpr int32_t kMaxGraceSeconds = 86400;
+
+enum class RestartWhat : uint8_t { kTask, kJob };
+
+// A machine of --hosts.
+struct Host {
+  std::string name;  // as it stands in addresses: IPv6 in brackets
+  int32_t num_tasks = 1;
+};
+
+struct Options {
+  int32_t workers = 0;   // of all machines, the chief among them
+  int32_t replicas = 0;  // 0: not given
+  int32_t ps = 0;
+  bool chief = false;
+  int32_t restarts = 0;  // of the whole job
+  RestartWhat restart = RestartWhat::kTask;
+  std::vector<Host> hosts;  // none: this machine alone
+  int32_t index = 0;        // of this machine in hosts
+  int32_t first_port = 29500;
+  int64_t grace_ns = 10'000'000'000;
+  bool prefix = true;
+  char** program = nullptr;  // with its arguments and a NULL
+};
+
+enum class Asked : uint8_t { kRun, kHelp, kVersion, kNonsense };
+
+struct Parsed {
+  Asked asked = Asked::kRun;
+  Options options;
+  std::string error;  // of nonsense: what is wrong, without an end of line
+};
+
+// Changes nothing but getopt's own variables, and prints nothing.
+Parsed parse_options(int argc, char** argv);
+
+extern const char kHelp[];
+
+}  // namespace dist::launch

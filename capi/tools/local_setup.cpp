@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/tools/local_setup.hpp"
+
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "capi/tools/fd.hpp"
+
+namespace dist::launch {
+namespace {
+
+// A socket that is bound to a free port; not open, with errno.
+Fd bind_free_port(uint16_t* port) {
+  Fd found(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  // So that the port is not kept back from the task that is to have it.
+  const int on = 1;
+  if (!found.is_open() || setsockopt(found.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(found.get(), any, size) != 0 || getsockname(found.get(), any, &size) != 0) {
+    return {};
+  }
+  *port = ntohs(address.sin_port);
+  return found;
+}
+
+}  // namespace
+
+bool find_free_ports(int32_t n, std::vector<uint16_t>* out) {
+  constexpr int kMostTries = 1024;
+  std::vector<Fd> held;  // until all are found, so that none is found twice
+  for (int tries = 0; static_cast<int32_t>(out->size()) < n; ++tries) {
+    if (tries == kMostTries) {
+      errno = EADDRINUSE;
+      return false;
+    }
+    uint16_t port = 0;
+    Fd found = bind_free_port(&port);
+    if (!found.is_open()) return false;
+    held.push_back(std::move(found));
+    // With SO_REUSEADDR a system that has few ports left may give one twice.
+    if (std::find(out->begin(), out->end(), port) == out->end()) out->push_back(port);
+  }
+  return true;
+}
+
+bool make_secret(std::string* out) {
+  unsigned char bits[32];
+  for (std::size_t have = 0; have < sizeof bits;) {
+    const ssize_t n = getrandom(bits + have, sizeof bits - have, 0);
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) have += static_cast<std::size_t>(n);
+  }
+  out->clear();
+  for (const unsigned char byte : bits) {
+    out->push_back("0123456789abcdef"[byte >> 4]);
+    out->push_back("0123456789abcdef"[byte & 15]);
+  }
+  return true;
+}
+
+}  // namespace dist::launch
