@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a job ends: who failed, what becomes of the others, and what is left behind.
+#include "tests/tools/launch_support.hpp"
+
+namespace {
+
+void the_first_failure_is_the_jobs(void**) {
+  // The others are up before it fails, and their own ends count for nothing.
+  Launch launch(task({"-n3"}, {"only", "worker 1", "await", "await", "exit", "7", "end", "trap", "TERM",
+                               "exit", "tell", "up", "wait"}));
+  assert_lines(launch.hear(2), {"worker 0 up", "worker 2 up"});
+  launch.open_gate(2);
+  launch.ends(7);
+  assert_text(launch.all_err, "dist-launch: worker 1 exited with status 7; the others were ended\n");
+  assert_text(launch.hear_rest(), "");
+}
+
+void killed(void**) {
+  Launch launch(task({"-n3", "--chief"}, {"only", "worker 1", "raise", "KILL", "end", "wait"}));
+  launch.ends(128 + SIGKILL);
+  assert_text(launch.all_err, "dist-launch: worker 1 was killed by SIGKILL; the others were ended\n");
+  Launch alone(task({"-n1"}, {"raise", "SEGV"}));
+  alone.ends(128 + SIGSEGV);
+  assert_text(alone.all_err, "dist-launch: worker 0 was killed by SIGSEGV\n");
+}
+
+// What it wrote before it failed comes before the words about it.
+void output_comes_before_the_failure(void**) {
+  Launch launch(task({"-n1"}, {"say", "one", "raw", "two", "exit", "3"}), {.one_pipe = true});
+  launch.ends(3);
+  assert_text(launch.all_out, "[worker 0] one\n[worker 0] two\ndist-launch: worker 0 exited with status 3\n");
+}
+
+void who_does_not_end_is_killed(void**) {
+  Launch launch(task({"-n2", "--grace=0.25"}, {"only", "worker 0", "await", "exit", "5", "end", "trap",
+                                               "TERM", "ignore", "tell", "up", "wait"}));
+  launch.hear(1);
+  launch.open_gate();
+  launch.ends(5);
+  assert_text(launch.all_err,
+              "dist-launch: worker 1 did not end within 0.25 s: killed\n"
+              "dist-launch: worker 0 exited with status 5; the others were ended\n");
+}
+
+void one_that_ends_well_ends_nobody(void**) {
+  Launch launch(
+      task({"-n2"}, {"only", "worker 0", "tell", "ends", "exit", "0", "end", "await", "say", "done"}));
+  pid_t first = -1;
+  assert_lines(launch.hear(1, &first), {"worker 0 ends"});
+  until_gone(first);
+  launch.open_gate();
+  launch.ends(0);
+  assert_text(launch.all_out, "[worker 1] done\n");
+  assert_text(launch.all_err, "");
+}
+
+void ps_end_after_the_workers(void**) {
+  Launch launch(
+      task({"-n2", "--ps=2"}, {"only", "worker 0", "await", "exit", "0", "end", "only", "worker 1", "await",
+                               "exit", "0", "end", "trap", "TERM", "tell", "tell", "up", "await"}));
+  assert_lines(launch.hear(2), {"ps 0 up", "ps 1 up"});
+  launch.open_gate(2);
+  assert_lines(launch.hear(2), {"ps 0 TERM", "ps 1 TERM"});
+  launch.open_gate(2);
+  launch.ends(0);
+  assert_text(launch.all_err, "");
+}
+
+void ps_that_do_not_end_are_killed(void**) {
+  Launch launch(task({"-n1", "--ps=1", "--grace=0"}, {"only", "worker 0", "await", "exit", "0", "end", "trap",
+                                                      "TERM", "ignore", "tell", "up", "wait"}));
+  launch.hear(1);
+  launch.open_gate();
+  launch.ends(0);
+  assert_text(launch.all_err, "dist-launch: ps 0 did not end within 0 s: killed\n");
+  Launch failing(task({"-n1", "--ps=1"}, {"only", "ps 0", "exit", "6", "end", "wait"}));
+  failing.ends(6);
+  assert_text(failing.all_err, "dist-launch: ps 0 exited with status 6; the others were ended\n");
+}
+
+// Each ends with what it has started; the last line is EOF of a pipe that all of them hold.
+void children_end_with_their_task(void**) {
+  Launch launch(task({"-n2"}, {"child", "await"}));
+  assert_lines(launch.hear(2), {"worker 0 child", "worker 1 child"});
+  launch.open_gate(2);
+  launch.ends(0);
+  assert_text(launch.hear_rest(), "");
+}
+
+// A process in a session of its own goes on, with its end of the pipe; nobody waits for it.
+void daemons_hold_up_nobody(void**) {
+  Launch launch(task({"-n1"}, {"raw", "half", "daemon", "await"}));
+  pid_t daemon = -1;
+  assert_lines(launch.hear(1, &daemon), {"worker 0 daemon"});
+  launch.open_gate();
+  launch.ends(0);
+  assert_text(launch.all_out, "[worker 0] half\n");
+  assert_int_equal(kill(daemon, SIGKILL), 0);
+  assert_text(launch.hear_rest(), "");
+}
+
+void a_killed_launcher_leaves_nothing(void**) {
+  Launch launch(
+      task({"-n2"}, {"trap", "TERM", "ignore", "trap", "HUP", "ignore", "child", "tell", "up", "wait"}));
+  assert_lines(launch.hear(4), {"worker 0 child", "worker 0 up", "worker 1 child", "worker 1 up"});
+  launch.send(SIGKILL);
+  assert_int_equal(launch.end(), -SIGKILL);
+  assert_text(launch.hear_rest(), "");
+}
+
+// At any time: what was started is gone when its pipe ends.
+void a_launcher_killed_while_it_starts(void**) {
+  for (int tasks = 1; tasks <= 16; ++tasks) {
+    Launch launch(task({"-n32"}, {"child", "tell", "up", "wait"}));
+    launch.hear(tasks);
+    launch.send(SIGKILL);
+    assert_int_equal(launch.end(), -SIGKILL);
+    launch.hear_rest();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  take_paths(argc, argv);
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(the_first_failure_is_the_jobs),
+      cmocka_unit_test(killed),
+      cmocka_unit_test(output_comes_before_the_failure),
+      cmocka_unit_test(who_does_not_end_is_killed),
+      cmocka_unit_test(one_that_ends_well_ends_nobody),
+      cmocka_unit_test(ps_end_after_the_workers),
+      cmocka_unit_test(ps_that_do_not_end_are_killed),
+      cmocka_unit_test(children_end_with_their_task),
+      cmocka_unit_test(daemons_hold_up_nobody),
+      cmocka_unit_test(a_killed_launcher_leaves_nothing),
+      cmocka_unit_test(a_launcher_killed_while_it_starts),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
