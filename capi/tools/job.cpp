@@ -207,15 +207,16 @@ void Job::write_to(Sink& sink) {
 
 void Job::take_signals() {
   signalfd_siginfo told;
+  bool has_ended = false;
   while (read(setup_.signals, &told, sizeof told) == sizeof told) {
     const auto signal = static_cast<int>(told.ssi_signo);
     switch (signal) {
       case SIGCHLD:
-        // Ends that come together are told as one, by the first of them: it is the one that the others may follow from.
+        // Ends that come together are told as one, by the first of them: the others may follow from it.
         for (Task& task : tasks_) {
           if (task.pid > 0 && task.pid == static_cast<pid_t>(told.ssi_pid)) reap(task);
         }
-        for (Task& task : tasks_) reap(task);
+        has_ended = true;
         break;
       case SIGTSTP:
         send_all(SIGTSTP);
@@ -228,6 +229,8 @@ void Job::take_signals() {
       default: told_to_end(signal); break;
     }
   }
+  if (!has_ended) return;
+  for (Task& task : tasks_) reap(task);
 }
 
 void Job::told_to_end(int signal) {

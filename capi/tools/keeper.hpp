@@ -17,7 +17,7 @@ class Keeper {
   // With no group left it ends by itself.
   ~Keeper();
 
-  // False with errno. Signals that programs are to get must not be blocked yet.
+  // False with errno.
   bool start();
   // From the process that leads the group, before it becomes a program: there is then no time at which nobody knows it.
   void add(pid_t group) const noexcept { tell(group); }

@@ -11,7 +11,8 @@
  *     signals                        writes which signals are blocked, and which are ignored
  *     tell WORD                      writes "worker 1 WORD PID" to the pipe LAUNCH_TELL
  *     await                          reads a byte of the pipe LAUNCH_GATE
- *     trap SIGNAL exit|tell|ignore   what a signal does: exit is with the signal's number, tell writes to LAUNCH_TELL
+ *     trap SIGNAL exit|tell|last|ignore
+ *                                    what a signal does: exit with its number, tell LAUNCH_TELL, tell and exit, nothing
  *     child, daemon                  starts a process that waits for ever, in the task's group or in a session of its own
  *     exit N, raise SIGNAL, wait     ends, or waits for ever
  *     only TASK ... end              what is done by that task ("worker 1") alone
@@ -50,6 +51,10 @@ static void tell(const char* word) {
 /* Single-threaded, and nothing else prints then: snprintf() is safe in these handlers. */
 static void on_exit_signal(int signal) { _exit(signal); }
 static void on_told_signal(int signal) { tell(sigabbrev_np(signal)); }
+static void on_last_signal(int signal) {
+  tell(sigabbrev_np(signal));
+  _exit(signal);
+}
 
 static int signal_of(const char* word) {
   for (int i = 1; i < 32; i++)
@@ -59,7 +64,12 @@ static int signal_of(const char* word) {
 
 static void trap(int signal, const char* what) {
   struct sigaction action = {.sa_flags = SA_RESTART};
-  action.sa_handler = what[0] == 'e' ? on_exit_signal : what[0] == 't' ? on_told_signal : SIG_IGN;
+  switch (what[0]) {
+    case 'e': action.sa_handler = on_exit_signal; break;
+    case 't': action.sa_handler = on_told_signal; break;
+    case 'l': action.sa_handler = on_last_signal; break;
+    default: action.sa_handler = SIG_IGN; break;
+  }
   sigaction(signal, &action, NULL);
 }
 
