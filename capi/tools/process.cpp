@@ -31,6 +31,12 @@ int refuse(int error, const std::string& name, std::string* why) {
   return is_missing ? kNotFound : kCannotExecute;
 }
 
+// What the new process tells the launcher where it cannot become the program.
+struct Report {
+  int error;
+  bool of_program;
+};
+
 // All that the new process does before it is the program: calls that are safe after fork(), and nothing else.
 struct Beginning {
   const Program& program;
@@ -42,9 +48,9 @@ struct Beginning {
   int err;
   int report;
 
-  [[noreturn]] void fail() const noexcept {
-    const int error = errno;
-    while (write(report, &error, sizeof error) < 0 && errno == EINTR) continue;
+  [[noreturn]] void fail(bool of_program = false) const noexcept {
+    const Report failure = {errno, of_program};
+    while (write(report, &failure, sizeof failure) < 0 && errno == EINTR) continue;
     _exit(kNotFound);
   }
 
@@ -61,7 +67,7 @@ struct Beginning {
     if (sigprocmask(SIG_SETMASK, &inherited.mask, nullptr) != 0) fail();
     execve(program.path.c_str(), program.arguments.data(), environment);
     if (errno == ENOEXEC) execve(_PATH_BSHELL, program.shell_arguments.data(), environment);
-    fail();
+    fail(true);
   }
 };
 
@@ -142,13 +148,15 @@ Started start_process(const Program& program, Environment& environment, const In
   if (started.pid < 0) return failure();
   if (started.pid == 0) beginning.run();
   report.reset();
+  Report failed = {};
   ssize_t n = 0;
-  while ((n = read(reported.get(), &started.error, sizeof started.error)) < 0 && errno == EINTR) continue;
+  while ((n = read(reported.get(), &failed, sizeof failed)) < 0 && errno == EINTR) continue;
   if (n <= 0) return started;  // the pipe ended as the program began
   keeper.remove(started.pid);
   waitpid(started.pid, nullptr, 0);
   started.pid = -1;
-  started.of_program = true;
+  started.error = failed.error;
+  started.of_program = failed.of_program;
   return started;
 }
 

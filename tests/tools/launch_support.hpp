@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ struct Given {
   int output = -1;        // its standard output; -1: a pipe
   bool one_pipe = false;  // for both, output and error
   int ignored = 0;        // a signal that is ignored
+  rlim_t most_files = 0;  // open at a time; 0: as many as the test may
 };
 
 // One line without its end; what comes before the end of the stream where there is none.
@@ -98,7 +100,7 @@ inline void assert_lines(const Words& lines, const Words& wanted) {
 class Launch {
  public:
   explicit Launch(const Words& arguments, const Given& given = {}) {
-    int out_pipe[2], err_pipe[2], tell_pipe[2], gate_pipe[2];
+    int out_pipe[2] = {}, err_pipe[2] = {}, tell_pipe[2] = {}, gate_pipe[2] = {};
     for (int* const ends : {out_pipe, err_pipe, tell_pipe, gate_pipe}) {
       if (pipe2(ends, O_CLOEXEC) != 0) fail_msg("pipe2: %d", errno);
     }
@@ -120,6 +122,8 @@ class Launch {
       setenv("LAUNCH_GATE", std::to_string(gate_pipe[0]).c_str(), 1);
       for (const auto& [name, value] : given.environment) setenv(name.c_str(), value.c_str(), 1);
       if (given.ignored != 0) signal(given.ignored, SIG_IGN);
+      const rlimit files = {given.most_files, given.most_files};
+      if (given.most_files != 0) setrlimit(RLIMIT_NOFILE, &files);
       execv(pointers[0], pointers.data());
       _exit(99);
     }

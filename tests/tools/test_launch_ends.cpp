@@ -119,6 +119,14 @@ void a_launcher_killed_while_it_starts(void**) {
   }
 }
 
+// It is not the program's fault, and what was started before is ended.
+void what_cannot_be_started(void**) {
+  Launch launch(task({"-n12"}, {"child", "wait"}), {.most_files = 32});
+  launch.ends(125);
+  assert_words(launch.all_err, " could not be started: Too many open files; the others were ended\n");
+  launch.hear_rest();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -135,6 +143,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(daemons_hold_up_nobody),
       cmocka_unit_test(a_killed_launcher_leaves_nothing),
       cmocka_unit_test(a_launcher_killed_while_it_starts),
+      cmocka_unit_test(what_cannot_be_started),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

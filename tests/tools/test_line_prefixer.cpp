@@ -50,11 +50,12 @@ void lines(void**) {
 
 void long_lines_are_cut(void**) {
   const std::string full(kMost, 'x');
+  const std::string line = std::string("> ").append(full).append("\n");
   for (const std::size_t piece : {std::size_t{1000}, kMost, 3 * kMost}) {
-    assert_true(prefixed(full + "\n", piece) == "> " + full + "\n");
-    assert_true(prefixed(full, piece) == "> " + full + "\n");
-    assert_true(prefixed(full + "y\nz\n", piece) == "> " + full + "\n> y\n> z\n");
-    assert_true(prefixed(full + full + "\n\n", piece) == "> " + full + "\n> " + full + "\n> \n");
+    assert_true(prefixed(full + "\n", piece) == line);
+    assert_true(prefixed(full, piece) == line);
+    assert_true(prefixed(full + "y\nz\n", piece) == line + "> y\n> z\n");
+    assert_true(prefixed(std::string(2 * kMost, 'x') + "\n\n", piece) == line + line + "> \n");
   }
 }
 
