@@ -189,3 +189,18 @@ inline Words task(const Words& options, const Words& actions) {
 inline void until_gone(pid_t pid) {
   while (kill(pid, 0) == 0) sched_yield();
 }
+
+inline std::string text_of_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "";
+  const std::string text = rest_of(fd);
+  close(fd);
+  return text;
+}
+
+// A process is in a state, as /proc names it: T stopped, Z ended and not reaped.
+inline void until_state(pid_t pid, char state) {
+  const std::string wanted = std::string(") ") + state + " ";
+  while (text_of_file("/proc/" + std::to_string(pid) + "/stat").find(wanted) == std::string::npos)
+    sched_yield();
+}

@@ -15,6 +15,27 @@ void the_first_failure_is_the_jobs(void**) {
   assert_text(launch.hear_rest(), "");
 }
 
+// Both have ended before the launcher hears of it. The first of them is told, though the other one has the smaller number.
+void the_first_of_two(void**) {
+  Launch launch(task({"-n2"}, {"tell", "up", "wait"}));
+  pid_t pids[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    pid_t pid = -1;
+    const bool is_first = launch.hear(1, &pid)[0] == "worker 0 up";
+    pids[is_first ? 0 : 1] = pid;
+  }
+  launch.send(SIGSTOP);
+  int status = 0;
+  assert_int_equal(waitpid(launch.pid, &status, WUNTRACED), launch.pid);
+  for (const auto& [pid, signal] : {std::pair{pids[1], SIGUSR1}, std::pair{pids[0], SIGUSR2}}) {
+    assert_int_equal(kill(pid, signal), 0);
+    until_state(pid, 'Z');
+  }
+  launch.send(SIGCONT);
+  launch.ends(128 + SIGUSR1);
+  assert_text(launch.all_err, "dist-launch: worker 1 was killed by SIGUSR1; the others were ended\n");
+}
+
 void killed(void**) {
   Launch launch(task({"-n3", "--chief"}, {"only", "worker 1", "raise", "KILL", "end", "wait"}));
   launch.ends(128 + SIGKILL);
@@ -108,6 +129,22 @@ void a_killed_launcher_leaves_nothing(void**) {
   assert_text(launch.hear_rest(), "");
 }
 
+// A task dies with its launcher also where nobody is left to kill its group.
+void a_task_dies_with_its_launcher(void**) {
+  Launch launch(task({"-n2"}, {"trap", "TERM", "ignore", "tell", "up", "wait"}));
+  launch.hear(2);
+  const std::string pid = std::to_string(launch.pid);
+  const std::string children = text_of_file("/proc/" + pid + "/task/" + pid + "/children");
+  if (children.empty()) skip();              // this kernel does not tell
+  const pid_t keeper = std::stoi(children);  // it was started first
+  assert_text(text_of_file("/proc/" + std::to_string(keeper) + "/comm"), "dist-launch-end\n");
+  assert_int_equal(kill(keeper, SIGKILL), 0);
+  until_state(keeper, 'Z');
+  launch.send(SIGKILL);
+  assert_int_equal(launch.end(), -SIGKILL);
+  assert_text(launch.hear_rest(), "");
+}
+
 // At any time: what was started is gone when its pipe ends.
 void a_launcher_killed_while_it_starts(void**) {
   for (int tasks = 1; tasks <= 16; ++tasks) {
@@ -133,6 +170,7 @@ int main(int argc, char** argv) {
   take_paths(argc, argv);
   const CMUnitTest tests[] = {
       cmocka_unit_test(the_first_failure_is_the_jobs),
+      cmocka_unit_test(the_first_of_two),
       cmocka_unit_test(killed),
       cmocka_unit_test(output_comes_before_the_failure),
       cmocka_unit_test(who_does_not_end_is_killed),
@@ -142,6 +180,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(children_end_with_their_task),
       cmocka_unit_test(daemons_hold_up_nobody),
       cmocka_unit_test(a_killed_launcher_leaves_nothing),
+      cmocka_unit_test(a_task_dies_with_its_launcher),
       cmocka_unit_test(a_launcher_killed_while_it_starts),
       cmocka_unit_test(what_cannot_be_started),
   };

@@ -98,12 +98,7 @@ void stopped_tasks_end(void**) {
       task({"-n1", "--grace=86400"}, {"trap", "TERM", "exit", "tell", "up", "raise", "STOP", "wait"}));
   pid_t stopped = -1;
   launch.hear(1, &stopped);
-  for (std::string state; state.find(") T ") == std::string::npos; sched_yield()) {
-    const int stat = open(("/proc/" + std::to_string(stopped) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
-    assert_true(stat >= 0);
-    state = rest_of(stat);
-    close(stat);
-  }
+  until_state(stopped, 'T');
   launch.send(SIGTERM);
   launch.ends(128 + SIGTERM);
 }
