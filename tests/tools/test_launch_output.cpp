@@ -31,16 +31,23 @@ void without_prefix(void**) {
   assert_text(launch.all_err, "two\n");
 }
 
+// Until the launcher has far more to write than its pipe takes.
+void until_full(const Launch& launch) {
+  int bytes = 0;
+  while (ioctl(launch.out, FIONREAD, &bytes) == 0 && bytes < 20000) sched_yield();
+}
+
 // Both streams of four tasks in one pipe, written in pieces: no line has anything of another one's.
 void lines_are_not_mixed(void**) {
-  constexpr int kLines = 300;
+  constexpr int kLines = 1000;
   Launch launch(task({"-n4"}, {"lines", std::to_string(kLines)}), {.one_pipe = true});
+  until_full(launch);
   launch.ends(0);
   int lines[4] = {};
   for (const auto& line : lines_of(launch.all_out)) {
     const char name = line.size() > 8 ? line[8] : '?';
     assert_in_range(name, '0', '3');
-    assert_text(line, std::string("[worker ") + name + "] " + std::string(500, name));
+    assert_text(line, std::string("[worker ") + name + "] " + std::string(470, name));
     ++lines[name - '0'];
   }
   for (const int n : lines) assert_int_equal(n, kLines);
@@ -50,9 +57,7 @@ void lines_are_not_mixed(void**) {
 void who_reads_nothing_holds_up_no_signal(void**) {
   Launch launch(task({"-n2", "--grace=0"}, {"tell", "begins", "lines", "100000"}));
   launch.hear(2);
-  int full = 0;
-  // Far more is to come than the pipe takes.
-  while (ioctl(launch.out, FIONREAD, &full) == 0 && full < 20000) sched_yield();
+  until_full(launch);
   launch.send(SIGTERM);
   assert_int_equal(launch.end(), 128 + SIGTERM);
 }

@@ -79,6 +79,25 @@ void the_whole_job(void**) {
   for (std::size_t i = 0; i < configs.size(); i += 2) assert_text(configs[i], configs[i + 1]);
 }
 
+// That one ended well before the restart says nothing of its end after it.
+void well_before_is_not_well_again(void**) {
+  Launch launch(task({"-n2", "--restarts=1", "--restart=job"},
+                     {"first", "only",  "worker 1", "tell", "ends", "exit", "0",    "end",
+                      "end",   "first", "await",    "exit", "9",    "end",  "only", "worker 1",
+                      "tell",  "again", "await",    "say",  "done", "end",  "tell", "ends"}));
+  pid_t pid = -1;
+  assert_lines(launch.hear(1, &pid), {"worker 1 ends"});
+  until_gone(pid);
+  launch.open_gate();
+  // Worker 0 ends at once now, and worker 1 later.
+  for (int i = 0; i < 2; ++i) {
+    if (launch.hear(1, &pid)[0] == "worker 0 ends") until_gone(pid);
+  }
+  launch.open_gate();
+  launch.ends(0);
+  assert_text(launch.all_out, "[worker 1] done\n");
+}
+
 // The failures that a failure brings about are no further ones.
 void all_fail_together(void**) {
   Launch launch(task({"-n8", "--restarts=1", "--restart=job"}, {"first", "exit", "9", "end", "say", "done"}));
@@ -102,9 +121,13 @@ void a_signal_ends_it_before_the_restart(void**) {
 int main(int argc, char** argv) {
   take_paths(argc, argv);
   const CMUnitTest tests[] = {
-      cmocka_unit_test(the_task_that_failed),  cmocka_unit_test(until_restarts_are_used_up),
-      cmocka_unit_test(restarts_are_the_jobs), cmocka_unit_test(the_whole_job),
-      cmocka_unit_test(all_fail_together),     cmocka_unit_test(a_signal_ends_it_before_the_restart),
+      cmocka_unit_test(the_task_that_failed),
+      cmocka_unit_test(until_restarts_are_used_up),
+      cmocka_unit_test(restarts_are_the_jobs),
+      cmocka_unit_test(the_whole_job),
+      cmocka_unit_test(well_before_is_not_well_again),
+      cmocka_unit_test(all_fail_together),
+      cmocka_unit_test(a_signal_ends_it_before_the_restart),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
