@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,6 +111,8 @@ class Launch {
     pointers.push_back(nullptr);
     pid = fork();
     if (pid == 0) {
+      // A test that fails leaves the launcher to itself.
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (given.input >= 0) dup2(given.input, 0);
       dup2(given.output >= 0 ? given.output : out_pipe[1], 1);
       dup2(given.one_pipe ? 1 : err_pipe[1], 2);
