@@ -268,6 +268,7 @@ TABLE = [
             },
         },
     ),
+    Enum("DIST_TRANSPORT_AUTO", "DIST_TRANSPORT_", go="Transport", go_name="{}Transport"),
     Enum(
         "DIST_PLACEMENT_FREE", "DIST_PLACEMENT_", go="Placement", docs={"CORES": "each on one core of its own"},
         left_out={("java", "all"): "a yes or no there: StrategyOptions.placedOnCores()"},

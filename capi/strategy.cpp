@@ -62,7 +62,6 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
     DIST_TRY(require_zero(given.reserved, "dist_strategy_options.reserved"));
-    DIST_TRY(require_zero(given.reserved3, "dist_strategy_options.reserved3"));
     DIST_TRY(check_list(given.devices, given.num_devices, "dist_strategy_create", "options->devices",
                         "options->num_devices"));
     StrategyOptions wanted;
@@ -85,6 +84,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(check_list(given.replicas_of_workers, given.num_workers, "dist_strategy_create",
                         "options->replicas_of_workers", "options->num_workers"));
     wanted.network = unwrap(given.network);
+    wanted.transport = given.transport;
     wanted.staging_bytes = given.staging_bytes;
     wanted.replicas_of_workers = {given.replicas_of_workers, given.num_workers};
     DIST_TRY(read_functions(given, &wanted.functions));

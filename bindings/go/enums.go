@@ -129,6 +129,17 @@ const (
 	Goroutines     Threads = 2 // each replica is a goroutine: Run starts them, or Strategy.Enter takes yours
 )
 
+// Transport says how a worker reaches those that are other processes; workers.h says what the environment has to
+// do with it.
+type Transport int
+
+// The values of Transport.
+const (
+	AutoTransport Transport = 0 // as DIST_TRANSPORT in the environment says, else GrpcTransport; or NoneTransport where that cannot be had
+	NoneTransport Transport = 1 // nothing leads to them: the first call that needs one is UNAVAILABLE
+	GrpcTransport Transport = 2 // gRPC, between the addresses of the cluster
+)
+
 // Placement says where library threads run.
 type Placement int
 

@@ -57,6 +57,9 @@ var constantWords = wordTable(`
 	DIST_THREADS_CALLER dist.CallerThread
 	DIST_THREADS_LIBRARY dist.LibraryThreads
 	DIST_THREADS_HOST dist.Goroutines
+	DIST_TRANSPORT_AUTO dist.AutoTransport
+	DIST_TRANSPORT_NONE dist.NoneTransport
+	DIST_TRANSPORT_GRPC dist.GrpcTransport
 	DIST_PLACEMENT_FREE dist.Free
 	DIST_PLACEMENT_CORES dist.Cores
 	DIST_VALUE_TENSOR dist.TensorValue
@@ -151,6 +154,7 @@ var kindWords = wordTable(`
 	DIST_SCAN_ ScanKind
 	DIST_STRATEGY_ Kind
 	DIST_THREADS_ Threads
+	DIST_TRANSPORT_ Transport
 	DIST_PLACEMENT_ Placement
 	DIST_VALUE_ ValueKind
 	DIST_SYNCHRONIZATION_ Synchronization

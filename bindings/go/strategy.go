@@ -32,11 +32,11 @@ type Options struct {
 	UseSPMDPartitioning bool       // Mesh: one program for all devices: AssignToLogicalDevice is refused
 	// ClusterResolver describes the cluster, for Strategy.ClusterResolver. MultiWorkerMirrored: where the strategy is in
 	// it, nil being TF_CONFIG; every other kind stays of one process.
-	ClusterResolver *ClusterResolver
-	// MultiWorkerMirrored: how the other workers are reached; nil: nothing leads to them.
-	Network           *Network
-	ReplicasOfWorkers []int // MultiWorkerMirrored: how many each has; nil: all as many as this one
-	StagingBytes      int64 // MultiWorkerMirrored: most of tensors on their way at a time, with the same bits; 0: 64 MiB
+	ClusterResolver   *ClusterResolver
+	Network           *Network  // MultiWorkerMirrored: how the other workers are reached; nil: as Transport says
+	Transport         Transport // MultiWorkerMirrored: how workers that are other processes are reached
+	ReplicasOfWorkers []int     // MultiWorkerMirrored: how many each has; nil: all as many as this one
+	StagingBytes      int64     // MultiWorkerMirrored: most of tensors on their way at a time, with the same bits; 0: 64 MiB
 	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
 	Log func(level LogLevel, message string)
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
@@ -156,6 +156,7 @@ func New(options Options) (*Strategy, error) {
 	u.setAxes(native, options.Axes)
 	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
 	native.SetNetwork(u.network(options.Network))
+	native.SetTransport(int32Of(int(options.Transport)))
 	native.SetStaging_bytes(options.StagingBytes)
 	if options.ReplicasOfWorkers != nil {
 		replicas := make([]int32, len(options.ReplicasOfWorkers))

@@ -31,14 +31,17 @@ ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status
 
 ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_UNAVAILABLE);
+  char why[160];
+  transport_.why_lost(worker, why, sizeof why);
   if (!transport_.reaches_others()) {
-    append(report, "nothing reaches worker %d", named(worker));
+    append(report, "nothing reaches worker %d%s%s", named(worker), *why == '\0' ? "" : ": ", why);
     copy_text(report.expected, "a transport to the other workers of the cluster");
     copy_text(report.hint,
-              "give dist_strategy_options.network, for workers that are strategies of one process");
+              "workers.h says how workers of several processes reach each other; in one process, give "
+              "dist_strategy_options.network");
     return report;
   }
-  append(report, "worker %d is lost", named(worker));
+  append(report, "worker %d is lost%s%s", named(worker), *why == '\0' ? "" : ": ", why);
   copy_text(report.received, "nothing more");
   copy_text(report.hint, "look at why that worker has ended, or cannot be reached");
   return report;

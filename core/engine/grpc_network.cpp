@@ -130,13 +130,13 @@ Status check(const GrpcOptions& options) noexcept {
   }
   if (given == 0 && !all_loopback && !options.allow_plaintext) {
     return failed_precondition(
-        "not all workers are on loopback: give TLS certificates, or allow plain text, which anybody on "
-        "the way can read and change");
+        "not all workers are on loopback: give TLS certificates (DIST_TLS_CA, DIST_TLS_CERTIFICATE, "
+        "DIST_TLS_KEY), or DIST_PLAINTEXT=1, with which anybody on the way can read and change what is sent");
   }
   if (given == 0 && !all_loopback && options.secret == nullptr) {
     return failed_precondition(
-        "plain text off loopback needs a secret, the same for all workers of the job: without it "
-        "anybody could take part");
+        "plain text off loopback needs a secret, the same for all workers of the job (DIST_JOB_SECRET): "
+        "without it anybody could take part");
   }
   return kOk;
 }
@@ -266,6 +266,13 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
   if (code != DIST_OK) return fail(code, "worker %d cannot join: %s", worker, why);
   joined_ = true;
   return kOk;
+}
+
+void GrpcNetwork::describe(char* text, std::size_t size) const noexcept {
+  std::snprintf(text, size,
+                "processes, reached by gRPC (%s%s) from %s; one is lost after %.4g s without a word",
+                ca_.empty() ? "plain text" : "TLS", secret_.empty() ? "" : ", with the job's secret",
+                bind_address_.c_str(), static_cast<double>(lease_ns_) * 1e-9);
 }
 
 }  // namespace dist

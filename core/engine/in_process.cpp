@@ -2,6 +2,7 @@
 #include "core/engine/in_process.hpp"
 
 #include <bitset>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -354,6 +355,10 @@ void InProcessNetwork::sweep(Endpoint& mailbox, Endpoint& gone) noexcept {
     ended = each.next;
     end(each, each.owner == gone.me() ? Transfer::End::kCancelled : Transfer::End::kLost);
   }
+}
+
+void InProcessNetwork::describe(char* text, std::size_t size) const noexcept {
+  std::snprintf(text, size, "strategies of this process, on the network that was given");
 }
 
 }  // namespace dist

@@ -31,6 +31,7 @@ class InProcessNetwork final : public Network {
 
   int num_workers() const noexcept override { return num_workers_; }
   Status join(int worker, Transport** out) noexcept override;
+  void describe(char* text, std::size_t size) const noexcept override;
 
  private:
   class Endpoint;

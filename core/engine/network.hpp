@@ -3,6 +3,8 @@
 // network and is closed before that ends.
 #pragma once
 
+#include <cstddef>
+
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/engine/transport.hpp"
@@ -14,6 +16,8 @@ class Network : public Counted {
   virtual int num_workers() const noexcept = 0;
   // The transport of one worker, once.
   virtual Status join(int worker, Transport** out) noexcept = 0;
+  // What the other workers are, and how they are reached: "strategies of this process, on the network that was given".
+  virtual void describe(char* text, std::size_t size) const noexcept = 0;
 
  protected:
   explicit Network(Memory& memory) noexcept : Counted(memory) {}

@@ -3,13 +3,17 @@
 // transport is; whoever then needs another worker is told at once that it cannot be reached.
 #pragma once
 
+#include <cstdio>
+
 #include "core/engine/transport.hpp"
 
 namespace dist {
 
 class UnreachableTransport final : public Transport {
  public:
-  UnreachableTransport(int num_workers, int me) noexcept : num_workers_(num_workers), me_(me) {}
+  // `why`, a sentence without its end, outlives it.
+  UnreachableTransport(int num_workers, int me, const char* why) noexcept
+      : num_workers_(num_workers), me_(me), why_(why) {}
 
   int num_workers() const noexcept override { return num_workers_; }
   int me() const noexcept override { return me_; }
@@ -28,6 +32,9 @@ class UnreachableTransport final : public Transport {
   void progress() noexcept override {}
   bool reaches_others() const noexcept override { return false; }
   bool lost(int worker) const noexcept override { return worker != me_; }
+  void why_lost(int worker, char* text, std::size_t size) const noexcept override {
+    if (size != 0) std::snprintf(text, size, "%s", lost(worker) ? why_ : "");
+  }
   int num_connections() const noexcept override { return 0; }
   void listen(TransportListener*) noexcept override {}
   void close() noexcept override {}
@@ -35,6 +42,7 @@ class UnreachableTransport final : public Transport {
  private:
   const int num_workers_;
   const int me_;
+  const char* const why_;
 };
 
 }  // namespace dist

@@ -28,14 +28,14 @@ WorkerMeeting::Options meeting_of(std::span<const int> members, const WorkerLink
 
 }  // namespace
 
-Status WorkerLink::Way::join(Network* network, int num_workers, int me) noexcept {
-  if (network == nullptr) return kOk;
-  if (network->num_workers() != num_workers) {
-    return invalid_argument("network is for %d workers, and the cluster has %d", network->num_workers(),
+Status WorkerLink::Way::join(Network& network, int num_workers, int me, std::optional<Way>* out) noexcept {
+  if (network.num_workers() != num_workers) {
+    return invalid_argument("network is for %d workers, and the cluster has %d", network.num_workers(),
                             num_workers);
   }
-  DIST_TRY(network->join(me, &transport_));
-  network_ = Ref<Network>::share(network);
+  out->emplace();
+  DIST_TRY(network.join(me, &(*out)->transport_));
+  (*out)->network_ = Ref<Network>::share(&network);
   return kOk;
 }
 
@@ -44,7 +44,7 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       cache_bytes_(options.cache_bytes),
       recorder_(options.recorder),
       way_(std::move(way)),
-      unreachable_(static_cast<int>(options.replicas.size()), options.me),
+      unreachable_(static_cast<int>(options.replicas.size()), options.me, way_.why()),
       transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),
       crossings_(options.helpers),
       replicas_share_(transport_),

@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -33,13 +35,19 @@ class WorkerLink final : public AcrossWorkers {
   // How the others are reached. Joined once; what nobody keeps is closed.
   class Way {
    public:
-    Way() noexcept = default;
+    // Nothing leads to the others, because of `why`, a sentence without its end.
+    explicit Way(const char* why = "") noexcept { std::snprintf(why_, sizeof why_, "%s", why); }
     Way(Way&& other) noexcept
-        : network_(std::move(other.network_)), transport_(std::exchange(other.transport_, nullptr)) {}
+        : network_(std::move(other.network_)), transport_(std::exchange(other.transport_, nullptr)) {
+      std::snprintf(why_, sizeof why_, "%s", other.why_);
+    }
+    Way& operator=(Way&&) = delete;
     ~Way() { close(); }
-    // `network` NULL: nothing leads to the others.
-    Status join(Network* network, int num_workers, int me) noexcept;
+    static Status join(Network& network, int num_workers, int me, std::optional<Way>* out) noexcept;
+    // NULL: there is none.
+    Network* network() const noexcept { return network_.get(); }
     Transport* transport() const noexcept { return transport_; }
+    const char* why() const noexcept { return why_; }
     void close() noexcept {
       if (transport_ != nullptr) transport_->close();
     }
@@ -47,6 +55,7 @@ class WorkerLink final : public AcrossWorkers {
    private:
     Ref<Network> network_;
     Transport* transport_ = nullptr;
+    char why_[sizeof ErrorRecord::message];
   };
 
   struct Options {
@@ -67,7 +76,7 @@ class WorkerLink final : public AcrossWorkers {
   // Groups of some replicas, which are in the runs too: between runs. add() throws std::bad_alloc.
   void add(WorkerGroup& group) { groups_.push_back(&group); }
   void remove(WorkerGroup& group) noexcept;
-  bool reaches_others() const noexcept { return way_.transport() != nullptr; }
+  const Way& way() const noexcept { return way_; }
   // Peers hear that this worker has left. Any thread, also while a replica is inside a collective.
   void close() noexcept { way_.close(); }
 

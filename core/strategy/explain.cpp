@@ -82,9 +82,13 @@ void write_workers(Strategy& strategy, TextOut& out) {
   }
   out.add(" with replicas %d-%d of %d; ", number(replicas.first()),
           number(replicas.first()) + replicas.local() - 1, replicas.global());
-  out.put(strategy.workers()->reaches_others()
-              ? "the others are strategies of this process, on the network that was given\n"
-              : "nothing leads to the others, as no network was given\n");
+  if (const WorkerLink::Way& way = strategy.workers()->way(); way.network() != nullptr) {
+    char how[256];
+    way.network()->describe(how, sizeof how);
+    out.add("the others are %s\n", how);
+  } else {
+    out.add("nothing leads to the others: %s\n", way.why());
+  }
 }
 
 void write_devices(Strategy& strategy, TextOut& out) {

@@ -11,7 +11,9 @@
 #include "core/base/os/thread.hpp"
 #include "core/base/source_call.hpp"
 #include "core/cluster/resolvers.hpp"
+#include "core/strategy/job_settings.hpp"
 #include "core/strategy/scope.hpp"
+#include "core/strategy/worker_network.hpp"
 
 namespace dist {
 
@@ -62,12 +64,16 @@ Status check_stack(const StrategyOptions& options) noexcept {
 
 Status check_workers(const StrategyOptions& options) noexcept {
   if (options.kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED) {
-    if (options.network == nullptr && options.replicas_of_workers.empty() && options.staging_bytes == 0)
+    if (options.network == nullptr && options.transport == DIST_TRANSPORT_AUTO &&
+        options.replicas_of_workers.empty() && options.staging_bytes == 0)
       return kOk;
     return invalid_argument(
-        "network, replicas_of_workers and staging_bytes are options of DIST_STRATEGY_MULTI_WORKER_MIRRORED; "
-        "kind is %d",
+        "network, transport, replicas_of_workers and staging_bytes are options of "
+        "DIST_STRATEGY_MULTI_WORKER_MIRRORED; kind is %d",
         options.kind);
+  }
+  if (options.transport < DIST_TRANSPORT_AUTO || options.transport > DIST_TRANSPORT_GRPC) {
+    return invalid_argument("transport is %d: use DIST_TRANSPORT_AUTO, NONE or GRPC", options.transport);
   }
   if (options.staging_bytes < 0) {
     return invalid_argument("staging_bytes is %lld; use the bytes that tensors on their way may take, or 0",
@@ -159,8 +165,10 @@ int64_t timeout_of(const StrategyOptions& options) noexcept {
 }
 
 // The cluster, and where this process is in it. TF_CONFIG says so where no resolver was given.
-Status place_worker(Memory& memory, StrategyOptions* options, Ref<ClusterResolver>* kept, WorkerPlace* out) {
+Status place_worker(Memory& memory, StrategyOptions* options, Ref<ClusterResolver>* kept,
+                    JobSettings* settings, WorkerPlace* out) {
   if (options->kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED) return kOk;
+  DIST_TRY(read_job_settings(settings));
   if (options->cluster_resolver == nullptr) {
     DIST_TRY(create_tf_config_resolver(memory, {}, kept));
     options->cluster_resolver = kept->get();
@@ -171,6 +179,7 @@ Status place_worker(Memory& memory, StrategyOptions* options, Ref<ClusterResolve
   if (options->num_replicas == 0 && options->devices.empty() && me < given.size()) {
     options->num_replicas = std::clamp<int32_t>(given[me], 0, DIST_MAX_REPLICAS);
   }
+  if (options->num_replicas == 0 && options->devices.empty()) options->num_replicas = settings->num_replicas;
   return kOk;
 }
 
@@ -198,7 +207,8 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   Memory& place = *memory;
   Ref<ClusterResolver> from_environment;
   WorkerPlace worker(place);
-  DIST_TRY(place_worker(place, &options, &from_environment, &worker));
+  JobSettings settings(place);
+  DIST_TRY(place_worker(place, &options, &from_environment, &settings, &worker));
   plan.origin = {options.num_replicas, options.kind,         options.threads,    options.placement,
                  allowed_cpus(),       cgroup_cpu_quota(""), options.stack_bytes};
   plan.usable_cpus = usable_cpus(plan.origin.allowed_cpus, plan.origin.cpu_quota);
@@ -216,10 +226,14 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   Devices devices(place);
   DIST_TRY(devices.set(options.kind, options.devices, plan.num_replicas, options.parameter_device));
   if (worker.job.is_set) devices.belong_to(worker.job.text, worker.task);
-  WorkerLink::Way way;
-  if (worker.num_workers() > 1) DIST_TRY(way.join(options.network, worker.num_workers(), worker.me));
+  std::optional<WorkerLink::Way> way;
+  if (worker.num_workers() > 1) {
+    DIST_TRY(find_way(place, options, worker, settings, &way));
+  } else {
+    way.emplace();
+  }
   auto strategy =
-      make_counted<Strategy>(place, options, plan, std::move(devices), std::move(worker), std::move(way));
+      make_counted<Strategy>(place, options, plan, std::move(devices), std::move(worker), std::move(*way));
   DIST_TRY(strategy->pool_.start());
   *out = strategy.take();
   return kOk;

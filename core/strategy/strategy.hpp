@@ -47,7 +47,8 @@ struct StrategyOptions {
   int64_t async_bytes = 0;  // AsyncMemory's limit; 0: its default
   int32_t numerics = DIST_NUMERICS_ORDERED;
   // Of the multi-worker strategy.
-  Network* network = nullptr;                    // how the other workers are reached; NULL: by nothing
+  Network* network = nullptr;  // how the other workers are reached; NULL: as `transport` says
+  int32_t transport = DIST_TRANSPORT_AUTO;
   std::span<const int32_t> replicas_of_workers;  // of each; none: all have as many as this one
   int64_t staging_bytes = 0;                     // 0: WorkerMeeting's default
 };

@@ -53,15 +53,14 @@ typedef struct dist_strategy_options {
   /* what describes the cluster, for dist_strategy_cluster_resolver(); held. MULTI_WORKER_MIRRORED: where the strategy
      is in it, and NULL is TF_CONFIG; every other kind stays of one process */
   dist_cluster_resolver *cluster_resolver;
-  /* MULTI_WORKER_MIRRORED: how the other workers are reached: dist_network_create(); held. NULL: nothing leads to them,
-     and the first call that needs one is UNAVAILABLE */
+  /* MULTI_WORKER_MIRRORED: how the other workers are reached: dist_network_create(); held. NULL: as transport says */
   dist_network *network;
   const int32_t *replicas_of_workers; /* MULTI_WORKER_MIRRORED: how many each has; NULL: all as many as this one */
   size_t num_workers;                 /* how many workers these are of; 0: as if it were NULL */
   /* DIST_NUMERICS_... of what its replicas reduce where a call's own options do not say, and of what is reduced from
      outside: dist_reduce() and the like, assignments to variables, and what reads them */
   int32_t numerics;
-  int32_t reserved3; /* 0 */
+  int32_t transport; /* MULTI_WORKER_MIRRORED: DIST_TRANSPORT_..., where network is NULL */
   /* MULTI_WORKER_MIRRORED: most of the elements of tensors on their way to and from this worker at a time, in bytes; 0:
      64 MiB. What is larger goes in pieces, with the same bits; the least of all workers' counts */
   int64_t staging_bytes;

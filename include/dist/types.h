@@ -158,6 +158,13 @@ enum {
   DIST_THREADS_HOST = 2     /* none: the host's threads come in by dist_replica_enter() */
 };
 
+/** How a worker reaches those that are other processes; workers.h says what the environment has to do with it. */
+enum {
+  DIST_TRANSPORT_AUTO = 0, /* as DIST_TRANSPORT in the environment says, else GRPC; or NONE where that cannot be had */
+  DIST_TRANSPORT_NONE = 1, /* nothing leads to them: the first call that needs one is UNAVAILABLE */
+  DIST_TRANSPORT_GRPC = 2  /* gRPC, between the addresses of the cluster */
+};
+
 /** Where library threads run. */
 enum {
   DIST_PLACEMENT_FREE = 0, /* wherever the system puts them */

@@ -7,6 +7,31 @@
  * before the workers, and their replicas are numbered through, worker by worker: dist_replica_id() and
  * dist_replica_num_replicas() count those of all. Whoever is not part of the cluster has one worker alone.
  *
+ * Workers that are processes reach each other by gRPC, between the addresses of the cluster: a program makes its strategy,
+ * and whoever starts it sets TF_CONFIG, as tf.distribute's MultiWorkerMirroredStrategy has it, or dist-launch does:
+ *
+ *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+ *     dist_strategy_create(&options, &strategy);
+ *
+ *     dist-launch -n 2 --replicas 2 -- ./program
+ *
+ * The environment, read when the strategy is created, says what its options leave open:
+ *
+ *     DIST_REPLICAS        how many replicas each worker has, where num_replicas is 0
+ *     DIST_TRANSPORT       auto, none or grpc, where transport is DIST_TRANSPORT_AUTO
+ *     DIST_JOB_SECRET      a text that all workers of the job know; who does not is no worker of it. Off loopback it is needed
+ *     DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY
+ *                          files in PEM: who signs the workers' certificates, and this worker's, with its key. Each
+ *                          certificate names the host of its worker's address; both sides show theirs
+ *     DIST_PLAINTEXT       1: no TLS off loopback: anybody on the way can read and change what is sent
+ *     DIST_BIND_ADDRESS    host:port to listen on, where it is not this worker's address in the cluster
+ *     DIST_LEASE_SECONDS   how long a worker that says nothing lives for the others, 0.1 to 3600; else 10
+ *
+ * A worker listens from the creation of its strategy to its end, and at its end waits, for a lease at most, until what it
+ * has sent is taken. It may start before the others and long after them, with names that are not yet known: each is
+ * waited for, up to the deadline of who needs it. A worker that is killed is lost to the others at once, and one that is
+ * stopped or cut off after a lease; lost workers do not come back to a strategy.
+ *
  * In one process, for tests and for trying things out, workers are strategies that share a network:
  *
  *     dist_network_create(2, NULL, &network);

@@ -70,6 +70,7 @@ from .constants import (
     StrategyKind,
     Synchronization,
     Threads,
+    Transport,
     ValueKind,
 )
 from .context import get_replica, get_strategy, has_strategy, in_cross_replica_context, set_strategy
@@ -219,6 +220,7 @@ __all__ = [
     "TensorLike",
     "Threads",
     "Topology",
+    "Transport",
     "Unavailable",
     "Unimplemented",
     "Unknown",

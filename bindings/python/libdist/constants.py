@@ -114,6 +114,14 @@ class Threads(IntEnum):
     HOST = 2  # none: the program's own threads come in by Strategy.enter()
 
 
+class Transport(IntEnum):
+    """How a worker reaches those that are other processes; workers.h says what the environment has to do with it."""
+
+    AUTO = 0  # as DIST_TRANSPORT in the environment says, else GRPC; or NONE where that cannot be had
+    NONE = 1  # nothing leads to them: the first call that needs one is UNAVAILABLE
+    GRPC = 2  # gRPC, between the addresses of the cluster
+
+
 class Placement(IntEnum):
     """Where library threads run."""
 
@@ -287,6 +295,7 @@ ENUMS: dict[str, str] = {
     "SCAN": "ScanKind",
     "STRATEGY": "StrategyKind",
     "THREADS": "Threads",
+    "TRANSPORT": "Transport",
     "PLACEMENT": "Placement",
     "VALUE": "ValueKind",
     "SYNCHRONIZATION": "Synchronization",

@@ -20,7 +20,7 @@ from ._runs import Run, current, current_replica
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
-from .constants import Numerics, Placement, Status, StrategyKind, Threads
+from .constants import Numerics, Placement, Status, StrategyKind, Threads, Transport
 from .cross_device import CrossDevice, HostFunctions
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
@@ -75,6 +75,7 @@ class Strategy(Outside, Input, Inspection):
         cluster_resolver: Optional[ClusterResolver] = None,
         numerics: int = Numerics.ORDERED,
         network: Optional[Network] = None,
+        transport: int = Transport.AUTO,
         replicas_of_workers: Optional[Sequence[int]] = None,
         staging_bytes: int = 0,
     ) -> None:
@@ -89,7 +90,8 @@ class Strategy(Outside, Input, Inspection):
         sums from outside: reduce() and the like, and variables.
 
         Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is
-        TF_CONFIG. network: how the other workers are reached; None: nothing leads to them. replicas_of_workers: how many
+        TF_CONFIG. network: how the other workers are reached; None: as transport says. transport: how workers that are
+        other processes are reached. replicas_of_workers: how many
         each has; None: all as many as this one. staging_bytes: most of tensors that are on their way at a time, with the
         same bits; 0: 64 MiB.
 
@@ -102,6 +104,7 @@ class Strategy(Outside, Input, Inspection):
         options.kind, options.num_replicas = int(kind), num_replicas
         options.threads, options.placement = int(threads), int(placement)
         options.numerics = int(numerics)
+        options.transport = int(transport)
         options.timeout_ns = nanoseconds(timeout)
         options.parameter_device = parameter_device
         if devices is not None:

@@ -1088,6 +1088,9 @@ extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e07749338ed304
 extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_AUTO_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_NONE_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412(void);
@@ -1367,6 +1370,8 @@ extern void _wrap_dist_strategy_options_network_set_cdist_e07749338ed30412(uintp
 extern swig_type_244 _wrap_dist_strategy_options_network_get_cdist_e07749338ed30412(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_numerics_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_transport_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_e07749338ed30412(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_245 arg2);
 extern swig_type_246 _wrap_dist_strategy_options_staging_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_e07749338ed30412(uintptr_t arg1);
@@ -2392,6 +2397,27 @@ func _swig_getDIST_THREADS_HOST() (_swig_ret int) {
 }
 
 var DIST_THREADS_HOST int = _swig_getDIST_THREADS_HOST()
+func _swig_getDIST_TRANSPORT_AUTO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_AUTO_cdist_e07749338ed30412())
+	return swig_r
+}
+
+var DIST_TRANSPORT_AUTO int = _swig_getDIST_TRANSPORT_AUTO()
+func _swig_getDIST_TRANSPORT_NONE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_NONE_cdist_e07749338ed30412())
+	return swig_r
+}
+
+var DIST_TRANSPORT_NONE int = _swig_getDIST_TRANSPORT_NONE()
+func _swig_getDIST_TRANSPORT_GRPC() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412())
+	return swig_r
+}
+
+var DIST_TRANSPORT_GRPC int = _swig_getDIST_TRANSPORT_GRPC()
 func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412())
@@ -5597,6 +5623,19 @@ func (arg1 SwigcptrDist_strategy_options) GetNumerics() (_swig_ret int) {
 	return swig_r
 }
 
+func (arg1 SwigcptrDist_strategy_options) SetTransport(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_transport_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetTransport() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_transport_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -5715,6 +5754,8 @@ type Dist_strategy_options interface {
 	GetNetwork() (_swig_ret int64)
 	SetNumerics(arg2 int)
 	GetNumerics() (_swig_ret int)
+	SetTransport(arg2 int)
+	GetTransport() (_swig_ret int)
 	SetStaging_bytes(arg2 int64)
 	GetStaging_bytes() (_swig_ret int64)
 	Count_memory()

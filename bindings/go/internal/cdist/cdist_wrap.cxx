@@ -2499,6 +2499,42 @@ intgo _wrap_DIST_THREADS_HOST_cdist_e07749338ed30412() {
 }
 
 
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_e07749338ed30412() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_TRANSPORT_AUTO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_e07749338ed30412() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_TRANSPORT_NONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_TRANSPORT_GRPC;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
@@ -6773,6 +6809,31 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(dist_strat
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
   result = (int32_t) ((arg1)->numerics);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_transport_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->transport = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_transport_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->transport);
   _swig_go_result = result; 
   return _swig_go_result;
 }

@@ -15,6 +15,7 @@ final class EnumWords {
             Map.entry("SCAN", "ScanKind"),
             Map.entry("STRATEGY", "StrategyKind"),
             Map.entry("THREADS", "ReplicaThreads"),
+            Map.entry("TRANSPORT", "Transport"),
             Map.entry("VALUE", "ValueKind"),
             Map.entry("SYNCHRONIZATION", "Synchronization"),
             Map.entry("AGGREGATION", "Aggregation"),

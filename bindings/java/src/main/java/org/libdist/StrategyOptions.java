@@ -32,6 +32,7 @@ public final class StrategyOptions {
     private Network network;
     private int[] replicasOfWorkers; // null: not given
     private long stagingBytes;
+    private Transport transport = Transport.AUTO;
     private Executor executor;
     private long asyncBytes;
     private long stackSizeBytes;
@@ -59,6 +60,7 @@ public final class StrategyOptions {
         copy.network = network;
         copy.replicasOfWorkers = replicasOfWorkers;
         copy.stagingBytes = stagingBytes;
+        copy.transport = transport;
         copy.executor = executor;
         copy.asyncBytes = asyncBytes;
         copy.stackSizeBytes = stackSizeBytes;
@@ -200,12 +202,19 @@ public final class StrategyOptions {
     }
 
     /**
-     * MULTI_WORKER_MIRRORED: how the other workers are reached; the strategy keeps it. null: nothing leads to
-     * them.
+     * MULTI_WORKER_MIRRORED: how the other workers are reached; the strategy keeps it. null: as {@link #transport}
+     * says.
      */
     public StrategyOptions network(Network network) {
         StrategyOptions copy = copy();
         copy.network = network;
+        return copy;
+    }
+
+    /** MULTI_WORKER_MIRRORED: how workers that are other processes are reached. */
+    public StrategyOptions transport(Transport transport) {
+        StrategyOptions copy = copy();
+        copy.transport = Objects.requireNonNull(transport, "transport");
         return copy;
     }
 
@@ -276,6 +285,7 @@ public final class StrategyOptions {
         options.setDevice_assignment(uses.ofNullable(deviceAssignment));
         options.setCluster_resolver(uses.ofNullable(clusterResolver));
         options.setNetwork(uses.ofNullable(network));
+        options.setTransport(transport.code);
         options.setStaging_bytes(stagingBytes);
         if (replicasOfWorkers != null) {
             options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);

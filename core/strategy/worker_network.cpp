@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/strategy/worker_network.hpp"
+
+#include <memory_resource>
+#include <vector>
+
+#include "core/engine/grpc_network.hpp"
+
+namespace dist {
+namespace {
+
+// Of all workers, in their order: the chief, and then the others, or the evaluators.
+Status find_addresses(const ClusterSpec& spec, const char* job, std::pmr::vector<const char*>* out) {
+  const auto add = [&](const char* name) {
+    const ClusterSpec::Job* const found = spec.find(name);
+    if (found == nullptr) return;
+    for (std::size_t k = 0; k < found->num_tasks; ++k) out->push_back(spec.address(*found, k));
+  };
+  if (std::string_view(job) == "evaluator") return add(job), kOk;
+  add("chief");
+  add("worker");
+  return kOk;
+}
+
+Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerPlace& place,
+                   const JobSettings& settings, Ref<Network>* out) {
+  Ref<ClusterSpec> spec;
+  DIST_TRY(options.cluster_resolver->spec(&spec));
+  std::pmr::vector<const char*> addresses(&memory);
+  DIST_TRY(find_addresses(*spec, place.job.text, &addresses));
+  const auto given = [](const std::pmr::string& text) { return text.empty() ? nullptr : text.c_str(); };
+  GrpcOptions grpc;
+  grpc.addresses = addresses;
+  grpc.me = place.me;
+  grpc.bind_address = given(settings.bind_address);
+  grpc.secret = given(settings.secret);
+  grpc.ca = given(settings.ca);
+  grpc.certificate = given(settings.certificate);
+  grpc.key = given(settings.key);
+  grpc.allow_plaintext = settings.allow_plaintext;
+  grpc.lease_ns = settings.lease_ns;
+  Ref<GrpcNetwork> made;
+  DIST_TRY(GrpcNetwork::create(options.allocator, grpc, &made));
+  *out = Ref<Network>::adopt(made.take());
+  return kOk;
+}
+
+}  // namespace
+
+Status find_way(Memory& memory, const StrategyOptions& options, const WorkerPlace& place,
+                const JobSettings& settings, std::optional<WorkerLink::Way>* out) {
+  if (options.network != nullptr) {
+    return WorkerLink::Way::join(*options.network, place.num_workers(), place.me, out);
+  }
+  const int32_t wanted = options.transport != DIST_TRANSPORT_AUTO ? options.transport : settings.transport;
+  if (wanted == DIST_TRANSPORT_NONE) {
+    out->emplace("transport is none, and no network was given");
+    return kOk;
+  }
+  Ref<Network> network;
+  const Status made = create_grpc(memory, options, place, settings, &network);
+  if (made.ok()) return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
+  if (wanted == DIST_TRANSPORT_GRPC || made.code() == DIST_RESOURCE_EXHAUSTED) return made;
+  out->emplace(last_error().message);
+  return kOk;
+}
+
+}  // namespace dist
