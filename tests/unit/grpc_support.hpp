@@ -11,8 +11,10 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/engine/grpc_network.hpp"
@@ -79,5 +81,30 @@ class GrpcWorkers final : public TransportFixture {
   std::vector<const char*> addresses_;
   std::vector<Ref<GrpcNetwork>> networks_;
 };
+
+inline std::string why(const Transport& transport, int worker) {
+  char text[512];
+  transport.why_lost(worker, text, sizeof text);
+  return text;
+}
+
+inline void await(const std::function<bool()>& holds) {
+  while (!holds()) std::this_thread::yield();
+}
+
+#define assert_says(text, part)               \
+  if ((text).find(part) == std::string::npos) \
+  fail_msg("'%s' is not in: %s", std::string(part).c_str(), (text).c_str())
+
+// A message from one to the other arrives.
+inline void assert_speak(Transport& from, Transport& to, uint64_t number) {
+  uint64_t got = 0;
+  Transfer send;
+  Transfer receive;
+  to.receive(from.me(), {.number = number}, reinterpret_cast<std::byte*>(&got), sizeof got, receive);
+  from.send(to.me(), {.number = number}, reinterpret_cast<const std::byte*>(&number), sizeof number, send);
+  await([&] { return send.over() && receive.over(); });
+  assert_true(send.end() == Transfer::End::kDone && receive.end() == Transfer::End::kDone && got == number);
+}
 
 }  // namespace dist

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: who is let in, and who is not: strangers, other jobs, second starts, wrong certificates.
-#include <chrono>
-#include <condition_variable>
+// core/engine/grpc: who is let in: other jobs, second starts, certificates; and what a network is made of.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <mutex>
-#include <random>
 #include <sstream>
-#include <thread>
 
-#include "core/engine/grpc/config.hpp"
-#include "core/engine/grpc/link.hpp"
+#include "tests/unit/grpc_stranger.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist {
@@ -21,271 +15,6 @@ namespace {
 
 using End = Transfer::End;
 using namespace grpc_link;
-
-std::string why(const Transport& transport, int worker) {
-  char text[512];
-  transport.why_lost(worker, text, sizeof text);
-  return text;
-}
-
-void await(const std::function<bool()>& holds) {
-  while (!holds()) std::this_thread::yield();
-}
-
-#define assert_says(text, part)               \
-  if ((text).find(part) == std::string::npos) \
-  fail_msg("'%s' is not in: %s", std::string(part).c_str(), (text).c_str())
-
-// A message from one to the other arrives.
-void assert_speak(Transport& from, Transport& to, uint64_t number) {
-  uint64_t got = 0;
-  Transfer send;
-  Transfer receive;
-  to.receive(from.me(), {.number = number}, reinterpret_cast<std::byte*>(&got), sizeof got, receive);
-  from.send(to.me(), {.number = number}, reinterpret_cast<const std::byte*>(&number), sizeof number, send);
-  await([&] { return send.over() && receive.over(); });
-  assert_true(send.end() == End::kDone && receive.end() == End::kDone && got == number);
-}
-
-// ---- A stranger, by sockets ----
-
-int connect_to(const std::string& address) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str())));
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  assert_int_equal(::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
-  return fd;
-}
-
-void strangers_do_no_harm(void**) {
-  GrpcWorkers workers(2, 4096);
-  Transport& first = workers.join(0);
-  std::mt19937_64 random(7);
-  std::vector<int> held;
-  const auto say = [&](const std::string& text) {
-    const int fd = connect_to(workers.address(0));
-    (void)!::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
-    held.push_back(fd);
-  };
-  for (int i = 0; i < 40; ++i) {
-    std::string noise(random() % 2000, '\0');
-    for (char& each : noise) each = static_cast<char>(random());
-    say(noise);
-    say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + noise);
-    say("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    say("");
-  }
-  Transport& second = workers.join(1);
-  assert_speak(second, first, 1);
-  assert_speak(first, second, 2);
-  for (const int fd : held) ::close(fd);
-  assert_speak(second, first, 3);
-  assert_false(first.lost(1) || second.lost(0));
-  first.close();
-  second.close();
-}
-
-// ---- A stranger, by gRPC ----
-
-// One end of a link that says what a test lets it say.
-struct Stranger final : LinkUser {
-  Stranger(const GrpcWorkers& workers, int worker) {
-    Config config;
-    config.addresses.push_back(workers.address(worker));
-    config.lease_ns = 1'000'000'000;
-    config.credit = 4096;
-    channel = make_channel(config, 0);
-    link = std::make_shared<ClientLink>(*this, channel);
-  }
-  ~Stranger() {
-    if (started) link->end("");
-    link = nullptr;
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return gone; });
-  }
-  void say(const void* bytes, std::size_t size) {
-    link->put_raw(static_cast<const std::byte*>(bytes), size);
-    if (!std::exchange(started, true)) {
-      static_cast<ClientLink&>(*link).start();
-    } else {
-      link->flush();
-    }
-  }
-  void say(const Hello& hello) {
-    std::byte bytes[Hello::kBytes];
-    hello.write(bytes);
-    say(bytes, sizeof bytes);
-  }
-  // The next message; "": the link is over.
-  std::string hear() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return !heard.empty() || ended; });
-    if (heard.empty()) return "";
-    std::string first = heard.front();
-    heard.erase(heard.begin());
-    return first;
-  }
-  std::string answer() {
-    const std::string bytes = hear();
-    Answer answer;
-    if (bytes.size() != Answer::kBytes || !answer.read(reinterpret_cast<const std::byte*>(bytes.data())))
-      return "";
-    return answer.welcome ? "welcome" : answer.text;
-  }
-  std::string took(const LinkRef&, std::span<const grpc::Slice> message) noexcept override {
-    const std::scoped_lock lock(mutex);
-    std::string whole;
-    for (const grpc::Slice& each : message)
-      whole.append(reinterpret_cast<const char*>(each.begin()), each.size());
-    heard.push_back(whole);
-    changed.notify_all();
-    return "";
-  }
-  bool more(Link&) noexcept override { return false; }
-  void over(const LinkRef&, const std::string&, const std::string&) noexcept override {
-    const std::scoped_lock lock(mutex);
-    ended = true;
-    changed.notify_all();
-  }
-  void destroyed() noexcept override {
-    const std::scoped_lock lock(mutex);
-    gone = true;
-    changed.notify_all();
-  }
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::string> heard;
-  bool started = false;
-  bool ended = false;
-  bool gone = false;
-  std::shared_ptr<grpc::Channel> channel;
-  LinkRef link;
-};
-
-// The hello of worker 1, as the network would say it.
-Hello good_hello(const GrpcWorkers& workers, int num_workers) {
-  Hello hello;
-  std::strcpy(hello.version, DIST_GRPC_VERSION);
-  hello.purpose = Purpose::kControl;
-  hello.from = 1;
-  hello.num_workers = num_workers;
-  hello.credit = 4096;
-  hello.lease_ns = static_cast<uint64_t>(GrpcNetwork::kDefaultLeaseNs);
-  ClusterDigest digest;
-  for (int w = 0; w < num_workers; ++w) digest.add(workers.address(w));
-  digest.add("");
-  hello.cluster = digest.take();
-  return hello;
-}
-
-void a_hello_that_does_not_fit_is_answered_by_what_differs(void**) {
-  GrpcWorkers workers(2, 4096);
-  Transport& first = workers.join(0);
-  const Hello good = good_hello(workers, 2);
-  const auto answer_to = [&](const std::function<void(Hello&)>& change) {
-    Stranger stranger(workers, 0);
-    Hello hello = good;
-    change(hello);
-    stranger.say(hello);
-    return stranger.answer();
-  };
-  assert_string_equal(answer_to([](Hello&) {}).c_str(), "welcome");
-  assert_says(answer_to([](Hello& h) { h.protocol = 9; }), "protocol 9");
-  assert_says(answer_to([](Hello& h) { std::strcpy(h.version, "9.9.9"); }), "libdist 9.9.9 there");
-  assert_says(answer_to([](Hello& h) { h.num_workers = 3; }), "3 workers there, 2 here");
-  assert_says(answer_to([](Hello& h) { h.cluster[0] ^= std::byte{1}; }), "another cluster");
-  assert_says(answer_to([](Hello& h) { h.generation = 4; }), "generation 4 there, 0 here");
-  assert_says(answer_to([](Hello& h) { h.to = 1; }), "it looks for worker 1, and this is 0");
-  for (const int none : {0, -1, 2, 1 << 30})
-    assert_says(answer_to([&](Hello& h) { h.from = none; }), "it says that it is worker");
-  assert_says(answer_to([](Hello& h) { h.credit = 1; }), "a credit of 1 bytes there, 4096 here");
-  assert_says(answer_to([](Hello& h) { h.lease_ns = 1'000'000; }), "a lease of 1 ms there, 10000 ms here");
-  // None of them is worker 1.
-  assert_false(first.lost(1));
-  Transport& second = workers.join(1);
-  assert_speak(second, first, 1);
-  first.close();
-  second.close();
-}
-
-void what_is_no_hello_ends_the_link(void**) {
-  GrpcWorkers workers(2, 4096);
-  Transport& first = workers.join(0);
-  const std::string noise(3'000'000, 'x');
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, Hello::kBytes - 1, Hello::kBytes,
-                                  Hello::kBytes + 1, std::size_t{100'000}, std::size_t{3'000'000}}) {
-    Stranger stranger(workers, 0);
-    stranger.say(noise.data(), bytes);
-    assert_string_equal(stranger.hear().c_str(), "");
-  }
-  // One that says a good hello, and then guesses the proof, or frames.
-  for (const std::size_t bytes : {kProofBytes, Frame::kBytes}) {
-    Stranger stranger(workers, 0);
-    stranger.say(good_hello(workers, 2));
-    assert_string_equal(stranger.answer().c_str(), "welcome");
-    stranger.say(noise.data(), bytes);
-    const std::string verdict = stranger.hear();
-    assert_int_equal(verdict.size(), Verdict::kBytes);
-    assert_says(verdict, "does not know this job's secret");
-    assert_string_equal(stranger.hear().c_str(), "");
-  }
-  assert_false(first.lost(1));
-  first.close();
-}
-
-void unproven_links_are_few(void**) {
-  // A short lease, and so little time to prove anything.
-  constexpr int64_t kLease = 1'000'000'000;
-  const auto short_lease = [](GrpcOptions& options) { options.lease_ns = kLease; };
-  GrpcWorkers workers(2, 4096);
-  Transport& first = workers.join_with(0, short_lease);
-  Hello hello = good_hello(workers, 2);
-  hello.lease_ns = kLease;
-  std::vector<std::unique_ptr<Stranger>> strangers;
-  for (int i = 0; i < 4 * 2 + 16; ++i) {
-    strangers.push_back(std::make_unique<Stranger>(workers, 0));
-    strangers.back()->say(hello);
-    assert_string_equal(strangers.back()->answer().c_str(), "welcome");
-  }
-  {
-    Stranger one_more(workers, 0);
-    one_more.say(hello);
-    assert_string_equal(one_more.hear().c_str(), "");
-  }
-  // Those that prove nothing end, and who waited gets in.
-  Transport& second = workers.join_with(1, short_lease);
-  assert_speak(second, first, 1);
-  for (const auto& each : strangers) assert_string_equal(each->hear().c_str(), "");
-  first.close();
-  second.close();
-}
-
-// One that knows all there is to know, and then breaks the protocol.
-void who_breaks_the_protocol_loses_its_link(void**) {
-  GrpcWorkers workers(2, 4096);
-  Transport& first = workers.join_with(0, [](GrpcOptions& o) { o.secret = "s3cret"; });
-  Stranger stranger(workers, 0);
-  const Hello hello = good_hello(workers, 2);
-  stranger.say(hello);
-  std::byte said[Hello::kBytes];
-  hello.write(said);
-  const std::string answer = stranger.hear();
-  assert_int_equal(answer.size(), Answer::kBytes);
-  const Digest proof =
-      prove(Prover::kClient, "s3cret", said, reinterpret_cast<const std::byte*>(answer.data()));
-  stranger.say(proof.data(), proof.size());
-  assert_int_equal(stranger.hear().size(), Verdict::kBytes);
-  assert_false(first.lost(1));
-  std::byte frame[Frame::kBytes];
-  Frame{.kind = FrameKind::kMessage}.write(frame);
-  stranger.say(frame, sizeof frame);
-  await([&] { return first.lost(1); });
-  assert_says(why(first, 1), "breaks the protocol: a frame that has no place on a control link");
-  first.close();
-}
 
 // ---- Other jobs, other starts ----
 
@@ -427,14 +156,15 @@ void the_module_is_found_beside_libdist(void**) {
   std::filesystem::create_directory(folder + "/dist");
   const std::string link = folder + "/dist/libdist-grpc.so";
   std::filesystem::remove(link);
-  // What is first found must be good: nothing is looked for behind it.
-  std::filesystem::create_symlink(OTHER_LIBRARY, link);
-  assert_int_equal(create(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), link + " is no libdist-grpc.so");
-  std::filesystem::remove(link);
   std::filesystem::create_symlink(GRPC_MODULE, link);
   assert_int_equal(create(), DIST_OK);
   std::filesystem::remove(link);
+  const std::string beside = folder + "/libdist-grpc.so";
+  std::filesystem::remove(beside);
+  std::filesystem::create_symlink(OTHER_LIBRARY, beside);
+  assert_int_equal(create(), DIST_UNAVAILABLE);
+  assert_says(std::string(last_error().message), beside + " is no libdist-grpc.so");
+  std::filesystem::remove(beside);
 }
 
 // ---- TLS ----
@@ -553,11 +283,6 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libcares"; }
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(strangers_do_no_harm),
-      cmocka_unit_test(a_hello_that_does_not_fit_is_answered_by_what_differs),
-      cmocka_unit_test(what_is_no_hello_ends_the_link),
-      cmocka_unit_test(unproven_links_are_few),
-      cmocka_unit_test(who_breaks_the_protocol_loses_its_link),
       cmocka_unit_test(another_secret_is_found_out),
       cmocka_unit_test(another_cluster_is_found_out),
       cmocka_unit_test(a_second_start_is_refused),

@@ -24,20 +24,6 @@ namespace {
 using End = Transfer::End;
 constexpr std::size_t kTextBytes = 256;
 
-void await(const std::function<bool()>& holds) {
-  while (!holds()) std::this_thread::yield();
-}
-
-std::string why(const Transport& transport, int worker) {
-  char text[kTextBytes];
-  transport.why_lost(worker, text, sizeof text);
-  return text;
-}
-
-#define assert_says(text, part)               \
-  if ((text).find(part) == std::string::npos) \
-  fail_msg("'%s' is not in: %s", std::string(part).c_str(), (text).c_str())
-
 // ---- The workers that are started ----
 
 int worker_main(int argc, char** argv) {

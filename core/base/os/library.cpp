@@ -15,11 +15,19 @@ bool own_folder(char* to, std::size_t size) noexcept {
   static const char here = 0;
   Dl_info info;
   if (dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* const slash = std::strrchr(info.dli_fname, '/');
-  // A program that was found by PATH may be known without its folder.
-  if (slash == nullptr || static_cast<std::size_t>(slash - info.dli_fname) >= size) return false;
-  std::memcpy(to, info.dli_fname, static_cast<std::size_t>(slash - info.dli_fname));
-  to[slash - info.dli_fname] = '\0';
+  const char* path = info.dli_fname;
+  char program[4096];
+  if (path[0] != '/') {
+    // The program, as it was called: from another folder, maybe, than the one that it is in by now.
+    const ssize_t bytes = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (bytes <= 0) return false;
+    program[bytes] = '\0';
+    path = program;
+  }
+  const char* const slash = std::strrchr(path, '/');
+  if (slash == nullptr || static_cast<std::size_t>(slash - path) >= size) return false;
+  std::memcpy(to, path, static_cast<std::size_t>(slash - path));
+  to[slash - path] = '\0';
   return true;
 }
 
