@@ -62,9 +62,11 @@ class GrpcWorkers final : public TransportFixture {
     GrpcOptions with = options(worker);
     change(with);
     Ref<GrpcNetwork> network;
-    if (!GrpcNetwork::create({}, with, &network).ok()) fail_msg("%s", last_error().message);
     Transport* transport = nullptr;
-    if (!network->join(worker, &transport).ok()) fail_msg("%s", last_error().message);
+    if (!GrpcNetwork::create({}, with, &network).ok() || !network->join(worker, &transport).ok()) {
+      print_error("%s\n", last_error().message);
+      assert_true(false);
+    }
     networks_.push_back(std::move(network));
     return *transport;
   }

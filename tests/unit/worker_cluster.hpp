@@ -50,6 +50,7 @@ class Cluster {
     uint64_t seed = kSeed;
     Host host = {};
     Arena* helpers = nullptr;
+    std::vector<Transport*> transports = {};  // of each worker; empty: those of one process
   };
 
   // `members` of each worker.
@@ -63,7 +64,11 @@ class Cluster {
     GlobalReplica first{0};
     for (std::size_t w = 0; w < members.size(); ++w) {
       Transport* transport = nullptr;
-      assert_true(network_->join(static_cast<int>(w), &transport).ok());
+      if (!options.transports.empty()) {
+        transport = options.transports[w];
+      } else {
+        assert_true(network_->join(static_cast<int>(w), &transport).ok());
+      }
       if (static_cast<int>(w) == options.victim) fate_.victim = transport;
       Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
       worker.transport = transport;
