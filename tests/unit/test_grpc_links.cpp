@@ -278,8 +278,10 @@ void certificates_are_for_the_host_of_the_address(void**) {
 }  // namespace dist
 
 // Debian's c-ares keeps some bytes of each name that gRPC asks it for.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:libcares"; }
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions();
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
+  return "leak:libcares";
+}
 
 int main() {
   using namespace dist;
