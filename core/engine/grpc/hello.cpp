@@ -140,7 +140,6 @@ bool random_bytes(std::byte* to, std::size_t bytes) noexcept {
 static_assert(sizeof(sha256_ctx) <= 256);
 
 ClusterDigest::ClusterDigest() noexcept { sha256_init(new (state_) sha256_ctx); }
-ClusterDigest::~ClusterDigest() = default;
 
 void ClusterDigest::add(std::string_view text) noexcept {
   auto* const state = std::launder(reinterpret_cast<sha256_ctx*>(state_));

@@ -93,7 +93,6 @@ bool random_bytes(std::byte* to, std::size_t bytes) noexcept;
 class ClusterDigest {
  public:
   ClusterDigest() noexcept;
-  ~ClusterDigest();
   void add(std::string_view text) noexcept;
   Digest take() noexcept;
 

@@ -76,7 +76,7 @@ void Link::no_more_writes() noexcept {
 }
 
 void Link::end(const std::string& why) noexcept {
-  const LinkRef stays = shared_from_this();
+  const LinkRef stays = weak_from_this().lock();
   {
     const std::scoped_lock lock(mutex_);
     if (why_.empty()) why_ = why;
@@ -107,7 +107,8 @@ void Link::read_done(bool ok) noexcept {
   slices_.clear();
   const bool whole = reading_.Dump(&slices_).ok();
   reading_.Clear();
-  const std::string why = whole ? user_.took(shared_from_this(), slices_) : "a message that cannot be read";
+  const std::string why =
+      whole ? user_.took(weak_from_this().lock(), slices_) : "a message that cannot be read";
   slices_.clear();
   if (!why.empty()) end(why);
   start_read(&reading_);
