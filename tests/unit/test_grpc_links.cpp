@@ -62,9 +62,10 @@ void a_second_start_is_refused(void**) {
   assert_says(why(first, 1), "has left");
   assert_says(why(third, 1), "has left");
   workers.end(3);
+  // It waits for the next network of worker 0's, where there may be a place for it.
   Transport& late = workers.join_with(1, aside);
-  await([&] { return late.lost(0); });
-  assert_says(why(late, 0), "is over in this generation");
+  await([&] { return why(late, 0).find("is over in this generation") != std::string::npos; });
+  assert_false(late.lost(0));
   assert_speak(third, first, 3);
   first.close();
   third.close();

@@ -106,8 +106,8 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
 std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept {
   Verdict verdict;
   if (message.size() != Verdict::kBytes || !verdict.read(message.data())) return "a verdict that cannot be";
-  if (!verdict.welcome) {
-    link->refused = true;
+  if (verdict.answer != Verdict::Answer::kWelcome) {
+    link->refused = verdict.answer == Verdict::Answer::kNo;
     return verdict.text;
   }
   proven(*link);
@@ -244,9 +244,10 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   if (!hello.read(link->hello)) return "no hello";
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   const bool proof = message.size() == kProofBytes && equal(message.data(), wanted.data(), wanted.size());
-  const std::string refusal = proof ? admit(link, hello) : "it does not know this job's secret";
-  if (refusal.empty()) return "";
   Verdict verdict;
+  const std::string refusal =
+      proof ? admit(link, hello, &verdict.answer) : "it does not know this job's secret";
+  if (refusal.empty()) return "";
   copy_text(verdict.text, refusal.c_str());
   link->refused = true;
   put(*link, verdict);
@@ -254,8 +255,9 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   return "";
 }
 
-// Who has proven that it belongs to the job. "": it is let in.
-std::string Endpoint::admit(const LinkRef& link, const Hello& hello) noexcept {
+// Who has proven that it belongs to the job. "": it is let in. A worker that is over here may belong to the strategy that
+// comes after this one.
+std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept {
   Peer& peer = at(hello.from);
   const bool control = hello.purpose == Purpose::kControl;
   if (hello.receiver != kNobody && hello.receiver != incarnation_) {
@@ -265,6 +267,8 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello) noexcept {
   {
     const std::scoped_lock peer_lock(peer.in_mutex);
     const std::scoped_lock lock(members_);
+    if (control && (peer.life == Life::kLost || peer.life == Life::kLeft) && peer.incarnation != hello.sender)
+      *answer = Verdict::Answer::kLater;
     if (peer.life == Life::kLost || peer.life == Life::kLeft || (!control && peer.in_gone)) {
       return "worker " + number(hello.from) + " is over in this generation: " + peer.why;
     }
@@ -287,7 +291,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello) noexcept {
   }
   proven(*link);
   Verdict verdict;
-  verdict.welcome = true;
+  verdict.answer = Verdict::Answer::kWelcome;
   put(*link, verdict);
   link->open(queue);
   if (control) introduce(peer);

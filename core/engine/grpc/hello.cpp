@@ -100,13 +100,13 @@ bool Answer::read(const std::byte* bytes) noexcept {
 
 void Verdict::write(std::byte* to_bytes) const noexcept {
   WireWriter out(to_bytes);
-  out.put<uint32_t>(welcome ? 1 : 0);
+  out.put(static_cast<uint32_t>(answer));
   out.put(text);
 }
 
 bool Verdict::read(const std::byte* bytes) noexcept {
   WireReader in(bytes, kBytes);
-  welcome = in.take_in<uint32_t>(0, 1) == 1;
+  answer = static_cast<Answer>(in.take_in<uint32_t>(0, static_cast<uint32_t>(Answer::kLater)));
   in.take(text);
   return in.good();
 }

@@ -73,8 +73,10 @@ inline constexpr std::size_t kProofBytes = 32;
 
 struct Verdict {
   static constexpr std::size_t kBytes = 4 + kReasonTextBytes;
+  // kLater: who asks again may be welcome then.
+  enum class Answer : uint32_t { kNo, kWelcome, kLater };
 
-  bool welcome = false;
+  Answer answer = Answer::kNo;
   char text[kReasonTextBytes] = "";
 
   void write(std::byte* to_bytes) const noexcept;

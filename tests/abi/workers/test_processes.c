@@ -219,6 +219,51 @@ static void who_fails_or_disagrees_is_named_alike_everywhere(void **state) {
   }
 }
 
+/* ---- Going on with a worker that was started again ---- */
+
+static dist_status sum_once(dist_replica *replica, void *user_data) {
+  const float one = 1;
+  const dist_tensor in = {(void *)&one, DIST_F32, 0, NULL, NULL};
+  dist_tensor out = {user_data, DIST_F32, 0, NULL, NULL};
+  TRY(dist_barrier(replica, NULL));
+  if (own_number == 1 && getenv("DIST_RESTART") == NULL) raise(SIGKILL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL);
+}
+
+/* Whoever loses a worker makes a new strategy, which waits for the one that is started again. */
+static int play_again(void) {
+  dist_status status = DIST_UNAVAILABLE;
+  for (int attempt = 0; attempt < 2 && status == DIST_UNAVAILABLE; ++attempt) {
+    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+    options.num_replicas = 1;
+    options.timeout_ns = (int64_t)GUARD_S * 1000000000;
+    dist_strategy *strategy = NULL;
+    float sum = 0;
+    status = dist_strategy_create(&options, &strategy);
+    if (status == DIST_OK) status = dist_run(strategy, sum_once, &sum, NULL);
+    printf("attempt %d: sum %.0f, ", attempt, (double)sum);
+    (void)say_how_it_went(status);
+    if (dist_strategy_destroy(strategy) != DIST_OK) return 2;
+  }
+  return status == DIST_OK ? 0 : 1;
+}
+
+static void a_worker_that_starts_again_joins_the_next_strategy(void **state) {
+  (void)state;
+  const char *const again[] = {"DIST_RESTART=1", NULL};
+  job all = job_of(3);
+  start(&all, "again", NULL);
+  assert_int_equal(end_of(&all.processes[1]), 128 + SIGKILL);
+  /* Before or after the others have given the first one up. */
+  start_as(&all, 1, 1, "again", again);
+  for (int w = 0; w < 3; ++w) {
+    ends_well(&all.processes[w]);
+    const char *const words = w == 1 ? "attempt 0: sum 3, " : "attempt 1: sum 3, ";
+    if (strstr(all.processes[w].text, words) == NULL) fail_msg("worker %d says: %s", w, all.processes[w].text);
+  }
+}
+
 /* ---- Intruders ---- */
 
 static void a_second_start_is_refused_and_changes_nothing(void **state) {
@@ -264,7 +309,8 @@ int main(int argc, char **argv) {
   if (argc == 3) {
     fault = argv[1];
     own_number = (int)strtol(argv[2], NULL, 10);
-    return strcmp(fault, "whole") == 0 ? play_whole() : play_fault();
+    if (strcmp(fault, "whole") == 0) return play_whole();
+    return strcmp(fault, "again") == 0 ? play_again() : play_fault();
   }
   signal(SIGPIPE, SIG_IGN);
   const struct CMUnitTest tests[] = {
@@ -274,6 +320,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_pause_shorter_than_the_lease_changes_nothing),
       cmocka_unit_test(a_worker_that_never_starts_is_missed),
       cmocka_unit_test(who_fails_or_disagrees_is_named_alike_everywhere),
+      cmocka_unit_test(a_worker_that_starts_again_joins_the_next_strategy),
       cmocka_unit_test(a_second_start_is_refused_and_changes_nothing),
       cmocka_unit_test(who_does_not_know_the_secret_is_no_worker),
   };
