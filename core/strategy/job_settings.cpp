@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -105,6 +106,17 @@ Status read_text(const char* name, std::pmr::string* out) {
   return kOk;
 }
 
+// Not in a program with more rights than its user: what is loaded there, the user must not choose.
+Status read_module(std::pmr::string* out) {
+  const char* const folder = ::secure_getenv("DIST_MODULE_FOLDER");
+  if (folder == nullptr || *folder == '\0') return kOk;
+  if (strnlen(folder, kMostText + 1) > kMostText)
+    return invalid_argument("DIST_MODULE_FOLDER has more than %zu bytes", kMostText);
+  *out = folder;
+  *out += "/libdist-grpc.so";
+  return kOk;
+}
+
 }  // namespace
 
 Status read_job_settings(JobSettings* out) {
@@ -112,6 +124,7 @@ Status read_job_settings(JobSettings* out) {
   DIST_TRY(read_replicas(&out->num_replicas));
   DIST_TRY(read_lease(&out->lease_ns));
   DIST_TRY(read_flag("DIST_PLAINTEXT", &out->allow_plaintext));
+  DIST_TRY(read_module(&out->module));
   DIST_TRY(read_text("DIST_BIND_ADDRESS", &out->bind_address));
   DIST_TRY(read_text("DIST_JOB_SECRET", &out->secret));
   DIST_TRY(read_pem("DIST_TLS_CA", &out->ca));

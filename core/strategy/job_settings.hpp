@@ -15,13 +15,19 @@ namespace dist {
 
 struct JobSettings {
   explicit JobSettings(Memory& memory)
-      : bind_address(&memory), secret(&memory), ca(&memory), certificate(&memory), key(&memory) {}
+      : module(&memory),
+        bind_address(&memory),
+        secret(&memory),
+        ca(&memory),
+        certificate(&memory),
+        key(&memory) {}
 
   int32_t transport = DIST_TRANSPORT_AUTO;
   int32_t num_replicas = 0;  // of each worker; 0: not said
   bool allow_plaintext = false;
   int64_t lease_ns = 0;  // 0: not said
   // "": not said.
+  std::pmr::string module;  // the path of libdist-grpc.so
   std::pmr::string bind_address;
   std::pmr::string secret;
   std::pmr::string ca;  // PEM, the contents of the files that are named, as the next two

@@ -32,6 +32,7 @@ Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerP
   GrpcOptions grpc;
   grpc.addresses = addresses;
   grpc.me = place.me;
+  grpc.module = given(settings.module);
   grpc.bind_address = given(settings.bind_address);
   grpc.secret = given(settings.secret);
   grpc.ca = given(settings.ca);

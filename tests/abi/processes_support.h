@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ static inline void start_as(job *all, int place, int worker, const char *part,
   p->pid = fork();
   assert_true(p->pid >= 0);
   if (p->pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing behind */
     set_tf_config(all, worker);
     for (; environment != NULL && *environment != NULL; ++environment) putenv((char *)*environment);
     dup2(out[1], STDOUT_FILENO);
