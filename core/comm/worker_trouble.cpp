@@ -37,8 +37,8 @@ ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
     append(report, "nothing reaches worker %d%s%s", named(worker), *why == '\0' ? "" : ": ", why);
     copy_text(report.expected, "a transport to the other workers of the cluster");
     copy_text(report.hint,
-              "workers.h says how workers of several processes reach each other; in one process, give "
-              "dist_strategy_options.network");
+              "workers that are processes are reached by the addresses of their cluster; strategies of one "
+              "process by dist_strategy_options.network");
     return report;
   }
   append(report, "worker %d is lost%s%s", named(worker), *why == '\0' ? "" : ": ", why);
@@ -270,7 +270,7 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
     if (says == LeaderSays::kNothingYet) return false;
     if (says == LeaderSays::kReport) {
       found_.report = report_.notice.record;
-    } else {
+    } else if (transport_.reaches_others()) {
       const char* const leader = transport_.lost(0)         ? "is lost"
                                  : leave_of(peer(0)).here() ? "has left"
                                                             : "has not been heard from";

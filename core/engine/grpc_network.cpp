@@ -95,7 +95,7 @@ Status check_addresses(const GrpcOptions& options, bool* all_loopback) noexcept 
 Status check_limits(const GrpcOptions& options) noexcept {
   if (options.lease_ns != 0 &&
       (options.lease_ns < GrpcNetwork::kLeastLeaseNs || options.lease_ns > GrpcNetwork::kMostLeaseNs)) {
-    return invalid_argument("lease_ns is %lld; use 100 ms to 1 h, or 0 for 10 s",
+    return invalid_argument("the lease is %lld ns; use 100 ms to 1 h, or 0 for 10 s",
                             static_cast<long long>(options.lease_ns));
   }
   if (options.credit != 0 && (options.credit < static_cast<int64_t>(Transport::kLeastCounted) ||
@@ -130,13 +130,12 @@ Status check(const GrpcOptions& options) noexcept {
   }
   if (given == 0 && !all_loopback && !options.allow_plaintext) {
     return failed_precondition(
-        "not all workers are on loopback: give TLS certificates (DIST_TLS_CA, DIST_TLS_CERTIFICATE, "
-        "DIST_TLS_KEY), or DIST_PLAINTEXT=1, with which anybody on the way can read and change what is sent");
+        "not all addresses are on loopback: set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY, or "
+        "DIST_PLAINTEXT=1");
   }
   if (given == 0 && !all_loopback && options.secret == nullptr) {
     return failed_precondition(
-        "plain text off loopback needs a secret, the same for all workers of the job (DIST_JOB_SECRET): "
-        "without it anybody could take part");
+        "plain text off loopback needs a secret that all workers of the job know: set DIST_JOB_SECRET");
   }
   return kOk;
 }
