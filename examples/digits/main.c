@@ -3,31 +3,17 @@
 // The digits trainer: a session from the command line to the last lines.
 #include <dist/dist.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "contrast.h"
+#include "interrupt.h"
 #include "options.h"
 #include "report.h"
 #include "scaling.h"
 #include "session.h"
 #include "workers.h"
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number) {
-  (void)number;
-  interrupted = 1;
-}
-
-// The first Ctrl-C stops after the step under way; a second one ends the program at once, as ever.
-static void catch_interrupt(void) {
-  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-}
 
 // The command as it was typed, but for quotes; NULL: no memory.
 static char *join_arguments(int argc, char **argv) {
@@ -52,13 +38,15 @@ static int save_report(const session *s, int argc, char **argv, const scaling *r
                     .runs = runs,
                     .epochs = s->epochs,
                     .num_epochs = s->num_epochs,
-                    .interrupted = interrupted,
+                    .interrupted = session_is_stopping(s),
                     .test_accuracy = s->test_accuracy,
                     .digest = digest,
                     .failure = s->failure[0] ? s->failure : NULL,
                     .failed_status = s->failed_status,
                     .failed_replica = s->failed_replica,
                     .failed_step = s->failed_step,
+                    .num_workers = s->num_workers,
+                    .clocks = s->clocks,
                     .contrast = contrast};
   const int status = report_write(s->chosen.report, &r);
   if (status) fprintf(stderr, "train_digits: %s: %s\n", s->chosen.report, strerror(errno));
@@ -100,13 +88,14 @@ static int finish_list(const session *s, const scaling *runs) {
 }
 
 static int finish(session *s, int argc, char **argv, const scaling *runs) {
+  if (s->worker > 0) return session_is_stopping(s) ? EXIT_INTERRUPTED : EXIT_SUCCESS;
   const int is_list = s->chosen.num_runs > 1;
   // Loops with a barrier make ordered sums.
-  const int measured =
-      !interrupted && !is_list && s->chosen.workers == 1 && s->chosen.numerics == DIST_NUMERICS_ORDERED;
+  const int measured = !session_is_stopping(s) && !is_list && s->num_workers == 1 &&
+                       s->chosen.numerics == DIST_NUMERICS_ORDERED;
   char digest[MODEL_DIGEST_BYTES];
   contrast_result contrast;
-  if (model_digest(&s->t.parameters, 0, s->replicas, digest)) return session_say("parameters");
+  if (model_digest(&s->t.parameters, s->first_replica, s->replicas, digest)) return session_say("parameters");
   int status = 0;
   if (is_list) {
     status = finish_list(s, runs);
@@ -117,13 +106,13 @@ static int finish(session *s, int argc, char **argv, const scaling *runs) {
   if (!status && measured) status = compare_with_std_barrier(s, &contrast);
   if (!status && s->chosen.report)
     status = save_report(s, argc, argv, runs, digest, measured ? &contrast : NULL);
-  return status ? status : interrupted ? EXIT_INTERRUPTED : EXIT_SUCCESS;
+  return status ? status : session_is_stopping(s) ? EXIT_INTERRUPTED : EXIT_SUCCESS;
 }
 
 // One training; it counts as a run if it was not interrupted.
 static int train_once(session *s, int32_t replicas, scaling *runs) {
   int status = 0;
-  if (s->chosen.workers > 1) {
+  if (s->num_workers > 1 && !s->place.is_there) {
     status = workers_train(s, replicas);
   } else {
     status = session_prepare(s, replicas);
@@ -131,19 +120,22 @@ static int train_once(session *s, int32_t replicas, scaling *runs) {
   }
   if (status || s->num_epochs < s->chosen.epochs) return status;
   scaling_run *run = &runs->runs[runs->num_runs++];
-  *run = (scaling_run){.replicas = replicas, .test_accuracy = s->test_accuracy};
+  *run = (scaling_run){.replicas = s->t.num_replicas, .test_accuracy = s->test_accuracy};
   for (int32_t i = 0; i < s->num_epochs; i++) run->seconds += s->epochs[i].seconds;
-  return model_digest(&s->t.parameters, 0, replicas, run->digest) ? session_say("parameters") : 0;
+  return model_digest(&s->t.parameters, s->first_replica, s->replicas, run->digest)
+             ? session_say("parameters")
+             : 0;
 }
 
 int main(int argc, char **argv) {
   static session s;
   static scaling runs;
-  s.interrupted = &interrupted;
   s.chosen = options_parse(argc, argv);
-  if (s.chosen.workers == 1) catch_interrupt(); /* workers would stop after different steps */
-  int status = session_load(&s);
-  for (int32_t i = 0; i < s.chosen.num_runs && !status && (i == 0 || !interrupted); i++) {
+  int status = session_find_job(&s);
+  // Until processes have met, Ctrl-C ends them as ever.
+  if (!status && !s.place.is_there) interrupt_catch(0);
+  if (!status) status = session_load(&s);
+  for (int32_t i = 0; i < s.chosen.num_runs && !status && (i == 0 || !session_is_stopping(&s)); i++) {
     if (i > 0) session_end_run(&s);
     status = train_once(&s, s.chosen.replicas[i], &runs);
   }

@@ -24,7 +24,7 @@ static const char kHelp[] =
     "  -r, --replicas=N[,N...]  Replicas, each a thread (2); a list trains once for each\n"
     "                           number and compares the runs\n"
     "  -w, --workers=W          Workers, each with so many replicas and a strategy of its\n"
-    "                           own, in this process (1)\n"
+    "                           own, in this process (1); not where TF_CONFIG has them\n"
     "  -n, --numerics=WHICH     ordered: gradients are added in the order of replicas.\n"
     "                           reproducible: those of micro-batches of 8 rows are\n"
     "                           added exactly, whoever brings them\n"
@@ -42,6 +42,10 @@ static const char kHelp[] =
     "The same replicas, epochs and seed give the same parameters, bit for bit. With\n"
     "--numerics reproducible, the default where --replicas is a list, any number of\n"
     "replicas gives the same. W workers of N replicas give what W*N replicas give.\n"
+    "\n"
+    "Where TF_CONFIG names a cluster, as dist-launch does, this process is one of its\n"
+    "workers: all learn together, and worker 0 prints and reports for them. Each has\n"
+    "--replicas, else DIST_REPLICAS, replicas.\n"
     "\n"
     "Exit status: 0 done; 1 training failed; 2 the command line or the data are wrong;\n"
     "130 stopped by Ctrl-C (after the step under way; the report is still written).\n";
@@ -96,6 +100,7 @@ static uint64_t parse_count(const char *name, const char *text, uint64_t least, 
 static void parse_replicas(const char *text, options *out) {
   const char *name = strchr(text, ',') ? "a number in --replicas" : "--replicas";
   out->num_runs = 0;
+  out->replicas_given = 1;
   for (const char *item = text;; item++) {
     if (out->num_runs == OPTIONS_MAX_RUNS) refuse("--replicas has more than %d numbers", OPTIONS_MAX_RUNS);
     const char *end = item + strcspn(item, ",");

@@ -10,8 +10,9 @@ enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130, OPTIONS_MAX_RUNS = 16 };
 typedef struct {
   int32_t replicas[OPTIONS_MAX_RUNS]; /* of each run */
   int32_t num_runs;
-  int32_t workers;  /* each with as many replicas */
-  int32_t numerics; /* DIST_NUMERICS_... */
+  int32_t replicas_given; /* 0: nobody said how many */
+  int32_t workers;        /* of this process, each with as many replicas */
+  int32_t numerics;       /* DIST_NUMERICS_... */
   int32_t epochs;
   uint64_t seed;
   const char *data;

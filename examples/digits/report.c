@@ -145,6 +145,21 @@ static void write_runs(FILE *f, const scaling *runs) {
   fputs("],\n", f);
 }
 
+// How the workers' clocks were made one.
+static void write_clocks(FILE *f, const report *r) {
+  if (!r->clocks) {
+    fputs("  \"clocks\": null,\n", f);
+    return;
+  }
+  fputs("  \"clocks\": [", f);
+  for (int32_t w = 0; w < r->num_workers; w++) {
+    const gather_clock *clock = &r->clocks[w];
+    fprintf(f, "%s\n    {\"same_machine\": %s, \"offset_ns\": %" PRId64 ", \"uncertainty_ns\": %" PRId64 "}",
+            w ? "," : "", clock->is_same ? "true" : "false", clock->offset_ns, clock->uncertainty_ns);
+  }
+  fputs("],\n", f);
+}
+
 static void write_report(FILE *f, const report *r) {
   const csv_table *table = r->table;
   fputs("{\n", f);
@@ -157,7 +172,7 @@ static void write_report(FILE *f, const report *r) {
   fprintf(f,
           "  \"seed\": %" PRIu64 ", \"num_replicas\": %d, \"num_workers\": %d, \"num_parameters\": %" PRId64
           ",\n",
-          r->chosen->seed, (int)r->trained->num_replicas, (int)r->chosen->workers,
+          r->chosen->seed, (int)r->trained->num_replicas, (int)r->num_workers,
           model_num_parameters(&r->trained->parameters));
   fprintf(f, "  \"steps\": %" PRId64 ", \"interrupted\": %s,\n", r->trained->step,
           r->interrupted ? "true" : "false");
@@ -172,6 +187,7 @@ static void write_report(FILE *f, const report *r) {
     write_replica(f, &r->trained->replicas[i]);
   }
   fputs("],\n", f);
+  write_clocks(f, r);
   write_wrong(f, r);
   write_outcome(f, r);
   fputs("}\n", f);

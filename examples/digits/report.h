@@ -8,6 +8,7 @@
 #include "contrast.h"
 #include "csv.h"
 #include "data.h"
+#include "gather.h"
 #include "options.h"
 #include "scaling.h"
 #include "trainer.h"
@@ -46,6 +47,8 @@ typedef struct {
   int32_t failed_replica;
   int64_t failed_step;
   const contrast_result *contrast;
+  int32_t num_workers;
+  const gather_clock *clocks; /* of each worker */
 } report;
 
 /** 0, or -1 with errno: the file could not be written. */

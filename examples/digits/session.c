@@ -7,10 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interrupt.h"
+
+static char said_by[48] = "train_digits";
+
 int session_say(const char *what) {
-  fprintf(stderr, "train_digits: %s: %s\n", what, dist_last_error());
+  fprintf(stderr, "%s: %s: %s\n", said_by, what, dist_last_error());
   return EXIT_FAILURE;
 }
+
+int session_find_job(session *s) {
+  s->num_workers = s->chosen.workers;
+  if (job_find(&s->place)) {
+    session_say("TF_CONFIG");
+    return EXIT_USAGE;
+  }
+  if (!s->place.is_there) return 0;
+  if (s->chosen.workers > 1) {
+    fprintf(stderr,
+            "train_digits: --workers plays workers in one process, but TF_CONFIG makes this one "
+            "worker %d of %d: leave one of them out\n",
+            (int)s->place.worker, (int)s->place.num_workers);
+    return EXIT_USAGE;
+  }
+  if (s->place.num_workers > 1 && s->chosen.num_runs > 1) {
+    fprintf(stderr, "train_digits: %d workers need one number of replicas, not a list\n",
+            (int)s->place.num_workers);
+    return EXIT_USAGE;
+  }
+  s->num_workers = s->place.num_workers;
+  s->worker = s->place.worker;
+  if (s->num_workers > 1) snprintf(said_by, sizeof said_by, "train_digits: worker %d", (int)s->worker);
+  return 0;
+}
+
+int session_is_stopping(const session *s) { return s->stopped || (s->num_workers == 1 && interrupt_came()); }
 
 int session_load(session *s) {
   char error[CSV_MAX_ERROR_BYTES];
@@ -27,11 +58,6 @@ int session_load(session *s) {
     fprintf(stderr, "%s: no memory for %lld rows\n", s->chosen.data, (long long)s->table.rows);
     return EXIT_FAILURE;
   }
-  s->predictions = malloc((size_t)s->table.rows * sizeof *s->predictions);
-  if (!s->predictions) {
-    fputs("train_digits: no memory for the predictions\n", stderr);
-    return EXIT_FAILURE;
-  }
   const int64_t epoch_steps = (s->train.rows + DATA_BATCH_ROWS - 1) / DATA_BATCH_ROWS;
   const int64_t steps = s->chosen.epochs * epoch_steps;
   if (s->chosen.fault_step > steps) {
@@ -44,7 +70,7 @@ int session_load(session *s) {
 
 // The cluster of the workers of this process, where nobody listens: only its tasks count.
 static dist_status make_resolver(const session *s, dist_cluster_resolver **out) {
-  const int32_t n = s->chosen.workers;
+  const int32_t n = s->num_workers;
   const char **addresses = calloc((size_t)n, sizeof *addresses);
   if (!addresses) return dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the cluster");
   for (int32_t w = 0; w < n; w++) addresses[w] = "localhost:1";
@@ -64,7 +90,13 @@ static dist_status make_resolver(const session *s, dist_cluster_resolver **out) 
 static dist_status make_strategy(session *s) {
   dist_strategy_options how = DIST_STRATEGY_OPTIONS_INIT;
   how.num_replicas = s->replicas;
-  if (s->chosen.workers == 1) return dist_strategy_create(&how, &s->strategy);
+  if (s->place.is_there) {
+    // Who neither says it here nor there has as many as without a cluster.
+    if (!s->chosen.replicas_given && getenv("DIST_REPLICAS")) how.num_replicas = 0;
+    how.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+    return dist_strategy_create(&how, &s->strategy);
+  }
+  if (s->num_workers == 1) return dist_strategy_create(&how, &s->strategy);
   dist_cluster_resolver *resolver = NULL;
   dist_status status = make_resolver(s, &resolver);
   how.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
@@ -77,9 +109,16 @@ static dist_status make_strategy(session *s) {
 
 int session_prepare(session *s, int32_t replicas) {
   s->replicas = replicas;
-  s->first_replica = s->worker * replicas;
-  const int32_t all = s->chosen.workers * replicas;
-  if (make_strategy(s)) return session_say("strategy");
+  dist_strategy_properties found = DIST_STRATEGY_PROPERTIES_INIT;
+  if (make_strategy(s) || dist_strategy_query(s->strategy, &found)) return session_say("strategy");
+  s->replicas = found.num_local_replicas;
+  s->first_replica = found.first_replica;
+  const int32_t all = found.num_replicas;
+  if (s->chosen.fault_step > 0 && s->chosen.fault_replica >= all) {
+    fprintf(stderr, "train_digits: --fault names replica %d, but there are %d: 0 to %d\n",
+            (int)s->chosen.fault_replica, (int)all, (int)all - 1);
+    return EXIT_USAGE;
+  }
   const uint64_t seed = s->chosen.seed;
   const int32_t numerics = s->chosen.numerics;
   const data_order train_order = {numerics == DIST_NUMERICS_REPRODUCIBLE, 1, seed};
@@ -87,17 +126,19 @@ int session_prepare(session *s, int32_t replicas) {
   if (data_to_dataset(s->strategy, &s->train, s->table.features, train_order, &s->train_set) ||
       data_to_dataset(s->strategy, &s->test, s->table.features, test_order, &s->test_set))
     return session_say("dataset");
-  if (trainer_create(s->strategy, s->first_replica, replicas, s->table.features, s->table.classes, seed,
+  if (trainer_create(s->strategy, s->first_replica, s->replicas, s->table.features, s->table.classes, seed,
                      numerics, &s->t))
     return session_say("model");
   s->t.fault_replica = s->chosen.fault_replica;
   s->t.fault_step = s->chosen.fault_step;
-  s->t.predictions = s->predictions;
+  s->t.predictions = s->predictions = calloc((size_t)s->table.rows, sizeof *s->predictions);
   s->epochs = calloc((size_t)s->chosen.epochs, sizeof *s->epochs);
-  if (!s->epochs) {
+  if (s->place.is_there) s->clocks = calloc((size_t)s->num_workers, sizeof *s->clocks);
+  if (!s->epochs || !s->predictions || (s->place.is_there && !s->clocks)) {
     fputs("train_digits: no memory for the results\n", stderr);
     return EXIT_FAILURE;
   }
+  if (s->place.is_there) interrupt_catch(1); /* all have met */
   s->shown = progress_create(s->chosen.epochs, all, s->train.rows);
   if (s->worker > 0) return 0;
   char parameters[PROGRESS_NUMBER_BYTES];
@@ -108,8 +149,10 @@ int session_prepare(session *s, int32_t replicas) {
       (long long)s->table.features, (long long)s->table.classes,
       progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)all, all == 1 ? "" : "s",
       numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "");
-  if (s->chosen.workers > 1)
-    printf("%d workers of %d replicas each, in this process\n", (int)s->chosen.workers, (int)replicas);
+  if (s->num_workers > 1)
+    printf("%d workers of %d replicas each, %s\n", (int)s->num_workers, (int)s->replicas,
+           s->place.is_there ? "a process each" : "in this process");
+  fflush(stdout);
   return 0;
 }
 
@@ -163,10 +206,12 @@ static dist_status train_epoch(session *s, int32_t epoch, progress_state *state,
   network_score score = {0, 0};
   *state = (progress_state){.epoch = epoch};
   dist_value *batch;
-  while (!*s->interrupted && !(status = dist_iterator_next(iterator, &batch))) {
-    status = take_step(s, batch, &score);
+  while (!session_is_stopping(s) && !(status = dist_iterator_next(iterator, &batch))) {
+    s->stopped = interrupt_came();
+    status = trainer_open_batch(&s->t, batch, &s->stopped);
+    if (!status && !s->stopped) status = take_step(s, batch, &score);
     dist_value_release(batch);
-    if (status) break;
+    if (status || s->stopped) break;
     state->rows += s->t.batch_rows;
     state->loss = mean_loss(score, state->rows);
     state->examples_per_second = (double)state->rows / seconds_since(start);
@@ -189,11 +234,11 @@ static dist_status test_epoch(session *s, report_epoch *out) {
 }
 
 int session_train(session *s) {
-  for (int32_t i = 0; i < s->chosen.epochs && !*s->interrupted; i++) {
+  for (int32_t i = 0; i < s->chosen.epochs && !session_is_stopping(s); i++) {
     progress_state state;
     report_epoch epoch;
     if (train_epoch(s, i + 1, &state, &epoch)) return session_say("training");
-    const int finished = !*s->interrupted;
+    const int finished = !session_is_stopping(s);
     if (test_epoch(s, &epoch)) return session_say("test");
     if (!finished) break;
     s->epochs[s->num_epochs++] = epoch;
@@ -208,22 +253,25 @@ int session_train(session *s) {
            progress_thousands((int64_t)speed.median_epoch, median),
            progress_thousands((int64_t)speed.best_epoch, best));
   }
-  if (*s->interrupted) {
+  if (session_is_stopping(s) && s->worker == 0) {
     progress_clear(&s->shown);
     printf("interrupted after step %lld\n", (long long)s->t.step);
   }
-  return 0;
+  return gather_results(&s->t, s->table.rows, s->clocks) ? session_say("results") : 0;
 }
 
 void session_end_run(session *s) {
   free(s->epochs);
+  free(s->predictions);
+  free(s->clocks);
   trainer_destroy(&s->t);
   dist_dataset_destroy(s->train_set);
   dist_dataset_destroy(s->test_set);
   if (dist_strategy_destroy(s->strategy)) session_say("end");
   *s = (session){.chosen = s->chosen,
-                 .interrupted = s->interrupted,
-                 .predictions = s->predictions,
+                 .place = s->place,
+                 .num_workers = s->num_workers,
+                 .worker = s->worker,
                  .table = s->table,
                  .train = s->train,
                  .test = s->test};
@@ -231,7 +279,6 @@ void session_end_run(session *s) {
 
 void session_end(session *s) {
   session_end_run(s);
-  free(s->predictions);
   data_free(&s->train);
   data_free(&s->test);
   csv_free(&s->table);

@@ -5,11 +5,12 @@
 #pragma once
 
 #include <dist/dist.h>
-#include <signal.h>
 #include <stdint.h>
 
 #include "csv.h"
 #include "data.h"
+#include "gather.h"
+#include "job.h"
 #include "options.h"
 #include "progress.h"
 #include "report.h"
@@ -17,14 +18,17 @@
 
 typedef struct {
   options chosen;
-  int32_t replicas;                         /* of the run under way, in this worker */
-  int32_t worker;                           /* which one this is */
-  int32_t first_replica;                    /* of this worker */
-  dist_network *network;                    /* to the other workers; NULL: there are none */
-  const volatile sig_atomic_t *interrupted; /* not 0: stop after the step under way */
+  job place;             /* is_there: the workers are processes; else they are of this one */
+  int32_t num_workers;   /* of the run under way */
+  int32_t worker;        /* which one this is */
+  int32_t replicas;      /* of this worker */
+  int32_t first_replica; /* of this worker */
+  dist_network *network; /* to the other workers of this process; NULL: there are none */
+  int32_t stopped;       /* all workers stop before the next step */
   csv_table table;
   data_part train, test;
-  int32_t *predictions; /* of the held-out rows, by row of the table; all workers write their own */
+  int32_t
+      *predictions; /* of held-out rows, by row of the table: its own, in the end worker 0 has all; else 0 */
   dist_strategy *strategy;
   dist_dataset *train_set, *test_set;
   trainer t;
@@ -36,7 +40,11 @@ typedef struct {
   dist_status failed_status;        /* of that all_reduce */
   int32_t failed_replica;
   int64_t failed_step;
+  gather_clock *clocks; /* of each worker, where they are processes; NULL: all have this one's */
 } session;
+
+/** Finds out what this process is: one of the workers of a job, or all there is. */
+int session_find_job(session *s);
 
 /** Reads the table and splits it. */
 int session_load(session *s);
@@ -44,8 +52,11 @@ int session_load(session *s);
 /** Begins a run: makes the strategy, the datasets and the model. */
 int session_prepare(session *s, int32_t replicas);
 
-/** Trains for the epochs asked for, or until interrupted. */
+/** Trains for the epochs asked for, or until interrupted; then worker 0 has what the report tells of all workers. */
 int session_train(session *s);
+
+/** Whether the training has been stopped, or is to be. */
+int session_is_stopping(const session *s);
 
 /** Ends a run, however far it came; the table stays. */
 void session_end_run(session *s);

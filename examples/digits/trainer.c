@@ -183,7 +183,7 @@ static dist_status evaluate_replica(dist_replica *replica, dist_value *args, dis
   int32_t *predicted = malloc((size_t)(batch.rows + 1) * sizeof *predicted);
   if (!predicted) return dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the predictions");
   const network_score score = network_judge(&t->parameters, net, &batch, predicted);
-  for (int64_t i = 0; i < batch.rows && t->predictions; i++) t->predictions[part.sources[i]] = predicted[i];
+  for (int64_t i = 0; i < batch.rows; i++) t->predictions[part.sources[i]] = predicted[i];
   free(predicted);
   return return_score(replica, score, out_result);
 }
@@ -206,16 +206,17 @@ static dist_status run_and_add(trainer *t, dist_values_fn fn, dist_value *batch,
   return status;
 }
 
-// Rows of all workers' batches: each has counted its own.
-static dist_status add_up_rows(const trainer *t, int64_t *rows) {
+// Two numbers over all workers.
+static dist_status add_up(const trainer *t, int64_t numbers[2]) {
   if (t->local == t->num_replicas) return DIST_OK;
-  dist_tensor tensor = {rows, DIST_I64, 0, NULL, NULL};
+  const int64_t shape[] = {2};
+  dist_tensor tensor = {numbers, DIST_I64, 1, shape, NULL};
   dist_value *mine = NULL;
   dist_value *all = NULL;
   dist_status status = dist_value_create_tensor(t->strategy, &tensor, &mine);
   if (!status) status = dist_reduce(t->strategy, DIST_REDUCE_SUM, mine, NULL, 0, &all);
   if (!status) status = dist_value_tensor(all, &tensor);
-  if (!status) memcpy(rows, tensor.data, sizeof *rows);
+  if (!status) memcpy(numbers, tensor.data, 2 * sizeof *numbers);
   dist_value_release(all);
   dist_value_release(mine);
   return status;
@@ -237,10 +238,18 @@ static dist_status count_rows(dist_value *batch, int64_t *out_rows) {
   return DIST_OK;
 }
 
+dist_status trainer_open_batch(trainer *t, dist_value *batch, int32_t *stop) {
+  int64_t numbers[] = {0, *stop};
+  dist_status status = count_rows(batch, &numbers[0]);
+  if (!status) status = add_up(t, numbers);
+  if (status) return status;
+  t->batch_rows = numbers[0];
+  *stop = numbers[1] > 0;
+  return DIST_OK;
+}
+
 dist_status trainer_step(trainer *t, dist_value *batch, network_score *score) {
-  dist_status status = count_rows(batch, &t->batch_rows);
-  if (!status) status = add_up_rows(t, &t->batch_rows);
-  return status ? status : run_and_add(t, train_replica, batch, score);
+  return run_and_add(t, train_replica, batch, score);
 }
 
 dist_status trainer_evaluate(trainer *t, dist_dataset *dataset, network_score *score) {

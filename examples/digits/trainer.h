@@ -53,7 +53,7 @@ typedef struct {
   int64_t batch_rows;    /* of its global batch */
   int32_t fault_replica; /* this replica fails in fault_step; 0: none does */
   int64_t fault_step;
-  int32_t *predictions; /* where trainer_evaluate() writes, by row of the table; or NULL */
+  int32_t *predictions; /* where trainer_evaluate() writes those of this worker's rows, by row of the table */
 } trainer;
 
 /** Of a worker with `local` replicas from `first` on. trainer_destroy() ends it, also after a failure. */
@@ -63,7 +63,13 @@ dist_status trainer_create(dist_strategy *strategy, int32_t first, int32_t local
 void trainer_destroy(trainer *t);
 
 /**
- * Step t->step on a batch of a dataset, of micro-batches where the numerics are REPRODUCIBLE; adds to `score`
+ * Counts the rows of a batch, of all workers, for the steps on it. *stop says whether this worker wants to stop, and then
+ * whether one of them does: all stop before the same step.
+ */
+dist_status trainer_open_batch(trainer *t, dist_value *batch, int32_t *stop);
+
+/**
+ * Step t->step on the batch that is open of a dataset, of micro-batches where the numerics are REPRODUCIBLE; adds to `score`
  * what the model made of it before the step. A replica that fails before its gradients are exchanged stops
  * its peers there: no parameter has changed, and the step may be taken again.
  */

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every worker brings rows of a table, and has all of them: dist_gather().
+#include "gather.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLOCK_ROUNDS = 32 };
+enum { CLOCK_NUMBERS = 3 }; /* see measure_clocks() */
+enum { EVENT_NUMBERS = 4, REPLICA_NUMBERS = 1 + TRAINER_KINDS + TRAINER_EVENTS * EVENT_NUMBERS };
+
+typedef struct {
+  dist_value *value;
+  const void *data; /* of the value */
+} gathered;
+
+// The rows of all workers, by worker; dist_value_release(out->value) ends them.
+static dist_status gather_rows(const trainer *t, dist_tensor mine, int64_t least_rows, gathered *out) {
+  dist_value *value = NULL;
+  dist_tensor all;
+  dist_status status = dist_value_create_tensor(t->strategy, &mine, &value);
+  if (!status) status = dist_gather(t->strategy, value, 0, &out->value);
+  if (!status) status = dist_value_tensor(out->value, &all);
+  if (!status && all.shape[0] < least_rows)
+    status = dist_fail(DIST_INTERNAL, "workers brought fewer results than they have replicas");
+  if (!status) out->data = all.data;
+  dist_value_release(value);
+  return status;
+}
+
+static dist_status compare_parameters(const trainer *t, int32_t num_workers) {
+  char digest[MODEL_DIGEST_BYTES];
+  const int64_t shape[] = {1, MODEL_DIGEST_BYTES};
+  gathered all = {NULL, NULL};
+  dist_status status = model_digest(&t->parameters, t->first, t->local, digest);
+  if (!status) status = gather_rows(t, (dist_tensor){digest, DIST_U8, 2, shape, NULL}, num_workers, &all);
+  for (int32_t w = 1; w < num_workers && !status; w++) {
+    const char *first = all.data;
+    if (memcmp(first, first + (size_t)w * MODEL_DIGEST_BYTES, MODEL_DIGEST_BYTES) == 0) continue;
+    char message[96];
+    snprintf(message, sizeof message, "worker %d has other parameters than worker 0; this is a defect",
+             (int)w);
+    status = dist_fail(DIST_INTERNAL, message);
+  }
+  dist_value_release(all.value);
+  return status;
+}
+
+// Each row is one worker's, and 0 with all others.
+static dist_status add_predictions(trainer *t, int64_t rows) {
+  const int64_t shape[] = {rows};
+  dist_tensor tensor = {t->predictions, DIST_I32, 1, shape, NULL};
+  dist_value *mine = NULL, *all = NULL;
+  dist_status status = dist_value_create_tensor(t->strategy, &tensor, &mine);
+  if (!status) status = dist_reduce(t->strategy, DIST_REDUCE_SUM, mine, NULL, 0, &all);
+  if (!status) status = dist_value_tensor(all, &tensor);
+  if (!status && t->first == 0) memcpy(t->predictions, tensor.data, (size_t)rows * sizeof *t->predictions);
+  dist_value_release(all);
+  dist_value_release(mine);
+  return status;
+}
+
+static void write_replica(const trainer_replica *from, int64_t *to) {
+  *to++ = from->num_events;
+  for (int k = 0; k < TRAINER_KINDS; k++) *to++ = from->total_ns[k];
+  for (int i = 0; i < TRAINER_EVENTS; i++) {
+    const trainer_event *event = &from->events[i];
+    *to++ = event->step;
+    *to++ = event->kind;
+    *to++ = event->start_ns;
+    *to++ = event->end_ns;
+  }
+}
+
+static void read_replica(const int64_t *from, int64_t offset_ns, trainer_replica *to) {
+  to->num_events = *from++;
+  for (int k = 0; k < TRAINER_KINDS; k++) to->total_ns[k] = *from++;
+  for (int i = 0; i < TRAINER_EVENTS; i++, from += EVENT_NUMBERS)
+    to->events[i] = (trainer_event){from[0], (int32_t)from[1], from[2] - offset_ns, from[3] - offset_ns};
+}
+
+static dist_status gather_events(trainer *t, const gather_clock *clocks) {
+  int64_t *mine = calloc((size_t)t->local, REPLICA_NUMBERS * sizeof *mine);
+  if (!mine) return dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the events");
+  for (int32_t r = 0; r < t->local; r++)
+    write_replica(&t->replicas[t->first + r], mine + (size_t)r * REPLICA_NUMBERS);
+  const int64_t shape[] = {t->local, REPLICA_NUMBERS};
+  gathered all = {NULL, NULL};
+  const dist_status status =
+      gather_rows(t, (dist_tensor){mine, DIST_I64, 2, shape, NULL}, t->num_replicas, &all);
+  for (int32_t r = t->local; r < t->num_replicas && !status && t->first == 0; r++) {
+    const int64_t *row = (const int64_t *)all.data + (size_t)r * REPLICA_NUMBERS;
+    read_replica(row, clocks ? clocks[r / t->local].offset_ns : 0, &t->replicas[r]);
+  }
+  dist_value_release(all.value);
+  free(mine);
+  return status;
+}
+
+// What this boot of the machine is called, as a number; 0: not known. Containers of one machine have one.
+static int64_t machine_id(void) {
+  char text[17] = "";
+  uint32_t high, low;
+  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r"); /* 8-4-4-4-12 hexadecimal digits */
+  const int is_read =
+      f && fgets(text, sizeof text, f) && sscanf(text, "%8" SCNx32 "-%4" SCNx32, &high, &low) == 2;
+  if (f) fclose(f);
+  return is_read ? (int64_t)high << 16 | low : 0;
+}
+
+// The bounds between which a worker's clock is ahead of worker 0's.
+typedef struct {
+  int64_t low, high;
+} bounds;
+
+/*
+ * Round k gathers {the machine, when this worker came to round k, when it had the rows of round k - 1}. A worker has them
+ * after every other one came. So with b and a for these two of one round:
+ *
+ *     b of worker 0 <= a of worker w on one clock:   offset <= a of w - b of 0
+ *     b of worker w <= a of worker 0 on one clock:   offset >= b of w - a of 0
+ */
+static dist_status measure_clocks(const trainer *t, int32_t num_workers, gather_clock *clocks) {
+  const int64_t shape[] = {1, CLOCK_NUMBERS};
+  int64_t mine[CLOCK_NUMBERS] = {machine_id(), 0, 0};
+  int64_t *came = calloc((size_t)num_workers, sizeof *came);
+  bounds *of = calloc((size_t)num_workers, sizeof *of);
+  dist_status status = came && of ? DIST_OK : dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the clocks");
+  for (int32_t w = 0; w < num_workers && !status; w++) of[w] = (bounds){INT64_MIN, INT64_MAX};
+  for (int round = 0; round <= CLOCK_ROUNDS && !status; round++) {
+    gathered all = {NULL, NULL};
+    mine[1] = trainer_now_ns();
+    status = gather_rows(t, (dist_tensor){mine, DIST_I64, 2, shape, NULL}, num_workers, &all);
+    mine[2] = trainer_now_ns();
+    const int64_t *zero = all.data;
+    for (int32_t w = 0; w < num_workers && !status; w++) {
+      const int64_t *row = zero + (size_t)w * CLOCK_NUMBERS;
+      if (round > 0) {
+        const int64_t low = came[w] - zero[2], high = row[2] - came[0];
+        if (w > 0 && low > of[w].low) of[w].low = low;
+        if (w > 0 && high < of[w].high) of[w].high = high;
+      }
+      clocks[w].is_same = zero[0] != 0 && row[0] == zero[0];
+    }
+    for (int32_t w = 0; w < num_workers && !status; w++) came[w] = zero[(size_t)w * CLOCK_NUMBERS + 1];
+    dist_value_release(all.value);
+  }
+  for (int32_t w = 1; w < num_workers && !status; w++) {
+    gather_clock *clock = &clocks[w];
+    // In a time namespace of its own a container's clock is another one, and 0 is not between the bounds.
+    clock->is_same = clock->is_same && of[w].low <= 0 && of[w].high >= 0;
+    if (clock->is_same) continue;
+    clock->offset_ns = of[w].low + (of[w].high - of[w].low) / 2;
+    clock->uncertainty_ns = llabs(of[w].high - of[w].low) / 2 + 1;
+  }
+  free(came);
+  free(of);
+  return status;
+}
+
+dist_status gather_results(trainer *t, int64_t rows, gather_clock *clocks) {
+  if (clocks) clocks[0].is_same = 1;
+  if (t->local == t->num_replicas) return DIST_OK;
+  const int32_t num_workers = t->num_replicas / t->local;
+  dist_status status = compare_parameters(t, num_workers);
+  if (!status) status = add_predictions(t, rows);
+  if (!status && clocks) status = measure_clocks(t, num_workers, clocks);
+  return status ? status : gather_events(t, clocks);
+}
