@@ -249,6 +249,17 @@ def tiles(run):
     return "".join(f"<div><b>{value}</b>{name}</div>" for name, value in shown)
 
 
+def clock_of(worker, clock):
+    """How a worker's clock was brought together with worker 0's."""
+    if clock["same_machine"]:
+        return f"worker {worker}: on worker 0's machine, so the same clock"
+    offset, uncertainty = clock["offset_ns"] / 1e3, clock["uncertainty_ns"] / 1e3
+    return (
+        f"worker {worker}: {abs(offset):,.1f} us {'behind' if offset < 0 else 'ahead'}, give or take "
+        f"{uncertainty:,.1f} us; its times are shown by worker 0's clock"
+    )
+
+
 def facts(run):
     shown = [
         ("command", run["command"]),
@@ -271,6 +282,9 @@ def facts(run):
                 f"{speed['best_epoch']:,} in the best",
             )
         )
+    if run["clocks"] and run["num_workers"] > 1:
+        clocks = [clock_of(w, clock) for w, clock in enumerate(run["clocks"]) if w > 0]
+        shown.append(("clocks", "; ".join(clocks)))
     if run["contrast"]:
         ours, theirs = run["contrast"]["libdist_ns"], run["contrast"]["std_barrier_ns"]
         shown.append(

@@ -16,14 +16,22 @@ int session_say(const char *what) {
   return EXIT_FAILURE;
 }
 
-int session_find_job(session *s) {
-  s->num_workers = s->chosen.workers;
-  if (job_find(&s->place)) {
-    session_say("TF_CONFIG");
-    return EXIT_USAGE;
-  }
-  if (!s->place.is_there) return 0;
-  if (s->chosen.workers > 1) {
+// Whether there is such a replica among `all`.
+static int check_fault(const session *s, int32_t all) {
+  if (s->chosen.fault_step == 0 || s->chosen.fault_replica < all) return 0;
+  fprintf(stderr, "train_digits: --fault names replica %d, but there are %d: 0 to %d\n",
+          (int)s->chosen.fault_replica, (int)all, (int)all - 1);
+  return EXIT_USAGE;
+}
+
+// Whether DIST_REPLICAS says how many replicas there are, and no option.
+static int replicas_are_libdists(const session *s) {
+  return s->place.is_there && !s->chosen.replicas_given && getenv("DIST_REPLICAS");
+}
+
+// What the options ask for beside the job that there is.
+static int check_job(const session *s) {
+  if (s->place.is_there && s->chosen.workers > 1) {
     fprintf(stderr,
             "train_digits: --workers plays workers in one process, but TF_CONFIG makes this one "
             "worker %d of %d: leave one of them out\n",
@@ -35,10 +43,21 @@ int session_find_job(session *s) {
             (int)s->place.num_workers);
     return EXIT_USAGE;
   }
-  s->num_workers = s->place.num_workers;
+  int status = 0;
+  for (int32_t i = 0; i < s->chosen.num_runs && !status && !replicas_are_libdists(s); i++)
+    status = check_fault(s, s->num_workers * s->chosen.replicas[i]);
+  return status;
+}
+
+int session_find_job(session *s) {
+  if (job_find(&s->place)) {
+    session_say("TF_CONFIG");
+    return EXIT_USAGE;
+  }
+  s->num_workers = s->place.is_there ? s->place.num_workers : s->chosen.workers;
   s->worker = s->place.worker;
-  if (s->num_workers > 1) snprintf(said_by, sizeof said_by, "train_digits: worker %d", (int)s->worker);
-  return 0;
+  if (s->place.num_workers > 1) snprintf(said_by, sizeof said_by, "train_digits: worker %d", (int)s->worker);
+  return check_job(s);
 }
 
 int session_is_stopping(const session *s) { return s->stopped || (s->num_workers == 1 && interrupt_came()); }
@@ -91,8 +110,7 @@ static dist_status make_strategy(session *s) {
   dist_strategy_options how = DIST_STRATEGY_OPTIONS_INIT;
   how.num_replicas = s->replicas;
   if (s->place.is_there) {
-    // Who neither says it here nor there has as many as without a cluster.
-    if (!s->chosen.replicas_given && getenv("DIST_REPLICAS")) how.num_replicas = 0;
+    if (replicas_are_libdists(s)) how.num_replicas = 0;
     how.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     return dist_strategy_create(&how, &s->strategy);
   }
@@ -114,11 +132,8 @@ int session_prepare(session *s, int32_t replicas) {
   s->replicas = found.num_local_replicas;
   s->first_replica = found.first_replica;
   const int32_t all = found.num_replicas;
-  if (s->chosen.fault_step > 0 && s->chosen.fault_replica >= all) {
-    fprintf(stderr, "train_digits: --fault names replica %d, but there are %d: 0 to %d\n",
-            (int)s->chosen.fault_replica, (int)all, (int)all - 1);
-    return EXIT_USAGE;
-  }
+  const int refused = check_fault(s, all);
+  if (refused) return refused;
   const uint64_t seed = s->chosen.seed;
   const int32_t numerics = s->chosen.numerics;
   const data_order train_order = {numerics == DIST_NUMERICS_REPRODUCIBLE, 1, seed};
