@@ -4,6 +4,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -102,6 +103,44 @@ class TpuRun(unittest.TestCase):
         self.assertEqual(
             output_of(), "".join(f"replica {r}: {2 * replicas}\n" for r in range(replicas))
         )
+
+
+class MultiWorker(unittest.TestCase):
+    """Two processes with a replica each, as the documented program has them, and with more."""
+
+    def test_by_hand(self):
+        # The ports are let go of before the workers bind them; until then they are not found again.
+        with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+            addresses = [f"127.0.0.1:{held.getsockname()[1]}" for held in (one, other)]
+        environment = {**os.environ, "DIST_REPLICAS": "1"}
+        workers = [
+            subprocess.Popen([PROGRAM, str(w), *addresses], env=environment, stdout=subprocess.PIPE, text=True)
+            for w in range(2)
+        ]
+        printed = [worker.communicate(timeout=60)[0] for worker in workers]
+        self.assertEqual([worker.returncode for worker in workers], [0, 0])
+        for w in range(2):
+            self.assertEqual(printed[w], f"replica {w}: the sum is 3\nworker {w} of 2: v is 3\n")
+
+    def test_by_dist_launch(self):
+        launch = (os.environ["LAUNCH"], "-n", "3", "--replicas", "2", "--", PROGRAM)
+        done = subprocess.run(launch, check=True, capture_output=True, text=True, timeout=60)
+        lines = [f"[worker {r // 2}] replica {r}: the sum is 21" for r in range(6)]
+        lines += [f"[worker {w}] worker {w} of 3: v is 7" for w in range(3)]
+        self.assertEqual(sorted(done.stdout.splitlines()), sorted(lines))
+
+    def test_alone(self):
+        environment = {**os.environ, "DIST_REPLICAS": "2"}
+        environment.pop("TF_CONFIG", None)
+        done = subprocess.run([PROGRAM], env=environment, check=True, capture_output=True, text=True, timeout=60)
+        self.assertIn("worker 0 of 1: v is 3\n", done.stdout)
+
+    def test_nonsense(self):
+        environment = {**os.environ, "TF_CONFIG": "{"}
+        done = subprocess.run([PROGRAM], env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("multi_worker: INVALID_ARGUMENT: ", done.stderr)
+        self.assertIn("TF_CONFIG is not JSON", done.stderr)
 
 
 class Workers(unittest.TestCase):
