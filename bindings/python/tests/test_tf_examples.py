@@ -4,7 +4,11 @@
 import contextlib
 import importlib
 import io
+import json
+import os
 import pathlib
+import socket
+import subprocess
 import sys
 import unittest
 
@@ -94,9 +98,36 @@ class Examples(unittest.TestCase):
                 self.assertTrue(result["restored"])
                 self.assertEqual(len(printed.getvalue().splitlines()), program.EPOCHS)
 
+    @unittest.skipUnless("WORKERS_ARE_PROCESSES" in os.environ, "libdist-grpc is not built")
+    def test_workers_that_are_processes(self):
+        for replicas in (1, 2):  # of each worker
+            with self.subTest(replicas=replicas):
+                # The ports are let go of before the workers bind them; until then they are not found again.
+                with contextlib.ExitStack() as stack:
+                    held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+                    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+                workers = [
+                    subprocess.Popen(
+                        [sys.executable, EXAMPLES / "multi_worker.py", str(w), *addresses],
+                        env={**os.environ, "DIST_REPLICAS": str(replicas)},
+                        stdout=subprocess.PIPE,
+                        text=True,
+                    )
+                    for w in range(2)
+                ]
+                printed = [worker.communicate(timeout=120)[0] for worker in workers]
+                self.assertEqual([worker.returncode for worker in workers], [0, 0])
+                total = 1.0 + sum(2.0 * (r + 1) for r in range(2 * replicas))
+                expected = {
+                    "replicas": 2 * replicas,
+                    "variable": [total] * replicas,
+                    "reduced": [2.0 * replicas] * replicas,
+                }
+                self.assertEqual([json.loads(one) for one in printed], [expected] * 2)
+
     def test_every_example_is_run(self):
         names = {path.stem for path in EXAMPLES.glob("*.py")}
-        self.assertEqual(names, set(RESULTS) | {"custom_training"})
+        self.assertEqual(names, set(RESULTS) | {"custom_training", "multi_worker"})
 
     def test_every_example_lists_its_changes(self):
         for path in EXAMPLES.glob("*.py"):

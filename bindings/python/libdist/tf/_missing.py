@@ -22,7 +22,7 @@ _FIT = (
 )
 _RUN = "it is TensorFlow 1's form: strategy.run(fn, args=(next(iterator),))"
 _ITERATOR = "it is TensorFlow 1's form: iter(strategy.experimental_distribute_dataset(dataset))"
-_WORKERS = "workers are strategies of one process in this version: MultiWorkerMirroredStrategy(resolver, network=...)"
+_WORKERS = "a worker needs nothing but MultiWorkerMirroredStrategy() in a process that TF_CONFIG makes one, as dist-launch does"
 _SERVERS = "there are no parameter servers in this version: CentralStorageStrategy keeps variables in one place"
 _SESSION = "there is no session: options are arguments of the strategy"
 _SERVICE = "it asks a service over the network: ask it yourself, and write a subclass of ClusterResolver"

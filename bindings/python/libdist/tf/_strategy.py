@@ -191,8 +191,8 @@ class MirroredStrategy(Strategy):
 class MultiWorkerMirroredStrategy(Strategy):
     """As MirroredStrategy, with replicas in all workers of a cluster: each has as many as it may use CPUs.
 
-    In this version the workers are strategies of one process, which share a network, each on a thread of its own. All of
-    them make the same calls in the same order; what needs another worker waits for it.
+    Workers are processes that reach each other by gRPC, or strategies of one process that share a network, each on a thread of
+    its own. All of them make the same calls in the same order; what needs another worker waits for it.
     """
 
     def __init__(
@@ -204,8 +204,8 @@ class MultiWorkerMirroredStrategy(Strategy):
     ) -> None:
         """cluster_resolver: which worker this is; None: TF_CONFIG says it, and without that it is alone.
 
-        network: how the other workers are reached; libdist's own. Without one the first call that needs another worker
-        raises libdist.Unavailable.
+        network: of workers that are strategies of this process; libdist's own. Without one they are processes. How many
+        replicas this worker has, DIST_REPLICAS may say.
         """
         resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
         found = native_of(resolver)
