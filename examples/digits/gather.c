@@ -18,16 +18,41 @@ typedef struct {
 } gathered;
 
 // The rows of all workers, by worker; dist_value_release(out->value) ends them.
-static dist_status gather_rows(const trainer *t, dist_tensor mine, int64_t least_rows, gathered *out) {
+static dist_status gather_rows(dist_strategy *strategy, dist_tensor mine, int64_t least_rows, gathered *out) {
   dist_value *value = NULL;
   dist_tensor all;
-  dist_status status = dist_value_create_tensor(t->strategy, &mine, &value);
-  if (!status) status = dist_gather(t->strategy, value, 0, &out->value);
+  dist_status status = dist_value_create_tensor(strategy, &mine, &value);
+  if (!status) status = dist_gather(strategy, value, 0, &out->value);
   if (!status) status = dist_value_tensor(out->value, &all);
   if (!status && all.shape[0] < least_rows)
-    status = dist_fail(DIST_INTERNAL, "workers brought fewer results than they have replicas");
+    status = dist_fail(DIST_INTERNAL, "workers brought fewer rows than there are");
   if (!status) out->data = all.data;
   dist_value_release(value);
+  return status;
+}
+
+dist_status gather_compare(dist_strategy *strategy, int32_t num_workers, const gather_setting *settings,
+                           size_t n) {
+  int64_t mine[GATHER_SETTINGS] = {0};
+  for (size_t i = 0; i < n; i++) mine[i] = settings[i].value;
+  const int64_t shape[] = {1, GATHER_SETTINGS};
+  gathered all = {NULL, NULL};
+  dist_status status =
+      gather_rows(strategy, (dist_tensor){mine, DIST_I64, 2, shape, NULL}, num_workers, &all);
+  const int64_t *first = all.data;
+  for (int32_t w = 1; w < num_workers && !status; w++) {
+    const int64_t *row = first + (size_t)w * GATHER_SETTINGS;
+    for (size_t i = 0; i < n && !status; i++) {
+      if (row[i] == first[i]) continue;
+      char message[160];
+      snprintf(message, sizeof message,
+               "worker %d has %" PRId64 " for %s, and worker 0 has %" PRId64
+               ": start all with the same options and data",
+               (int)w, row[i], settings[i].name, first[i]);
+      status = dist_fail(DIST_INVALID_ARGUMENT, message);
+    }
+  }
+  dist_value_release(all.value);
   return status;
 }
 
@@ -36,7 +61,8 @@ static dist_status compare_parameters(const trainer *t, int32_t num_workers) {
   const int64_t shape[] = {1, MODEL_DIGEST_BYTES};
   gathered all = {NULL, NULL};
   dist_status status = model_digest(&t->parameters, t->first, t->local, digest);
-  if (!status) status = gather_rows(t, (dist_tensor){digest, DIST_U8, 2, shape, NULL}, num_workers, &all);
+  if (!status)
+    status = gather_rows(t->strategy, (dist_tensor){digest, DIST_U8, 2, shape, NULL}, num_workers, &all);
   for (int32_t w = 1; w < num_workers && !status; w++) {
     const char *first = all.data;
     if (memcmp(first, first + (size_t)w * MODEL_DIGEST_BYTES, MODEL_DIGEST_BYTES) == 0) continue;
@@ -90,7 +116,7 @@ static dist_status gather_events(trainer *t, const gather_clock *clocks) {
   const int64_t shape[] = {t->local, REPLICA_NUMBERS};
   gathered all = {NULL, NULL};
   const dist_status status =
-      gather_rows(t, (dist_tensor){mine, DIST_I64, 2, shape, NULL}, t->num_replicas, &all);
+      gather_rows(t->strategy, (dist_tensor){mine, DIST_I64, 2, shape, NULL}, t->num_replicas, &all);
   for (int32_t r = t->local; r < t->num_replicas && !status && t->first == 0; r++) {
     const int64_t *row = (const int64_t *)all.data + (size_t)r * REPLICA_NUMBERS;
     read_replica(row, clocks ? clocks[r / t->local].offset_ns : 0, &t->replicas[r]);
@@ -133,7 +159,7 @@ static dist_status measure_clocks(const trainer *t, int32_t num_workers, gather_
   for (int round = 0; round <= CLOCK_ROUNDS && !status; round++) {
     gathered all = {NULL, NULL};
     mine[1] = trainer_now_ns();
-    status = gather_rows(t, (dist_tensor){mine, DIST_I64, 2, shape, NULL}, num_workers, &all);
+    status = gather_rows(t->strategy, (dist_tensor){mine, DIST_I64, 2, shape, NULL}, num_workers, &all);
     mine[2] = trainer_now_ns();
     const int64_t *zero = all.data;
     for (int32_t w = 0; w < num_workers && !status; w++) {

@@ -17,6 +17,21 @@ typedef struct {
   int64_t offset_ns, uncertainty_ns;
 } gather_clock;
 
+/** What has to be the same on all workers. */
+typedef struct {
+  const char *name;
+  int64_t value;
+} gather_setting;
+
+enum { GATHER_SETTINGS = 16 }; /* at most */
+
+/**
+ * All workers call it before they train. Fails with INVALID_ARGUMENT, on all of them, where a worker has another value
+ * than worker 0 for one of the `n` settings, and names both.
+ */
+dist_status gather_compare(dist_strategy *strategy, int32_t num_workers, const gather_setting *settings,
+                           size_t n);
+
 /**
  * All workers call it. Worker 0 then has the predictions of the `rows` of the table and all replicas' events, with times
  * of its own clock, and `clocks` of each worker; NULL: all have one clock. Fails with INTERNAL if workers differ in

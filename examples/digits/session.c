@@ -125,6 +125,34 @@ static dist_status make_strategy(session *s) {
   return status;
 }
 
+// The table's bits, as one number.
+static int64_t checksum(const csv_table *table) {
+  uint64_t sum = 14695981039346656037U;
+  for (int64_t i = 0; i < table->rows; i++) {
+    for (int64_t j = 0; j < table->features; j++) {
+      uint32_t bits;
+      memcpy(&bits, &table->values[i * table->features + j], sizeof bits);
+      sum = (sum ^ bits) * 1099511628211U;
+    }
+    sum = (sum ^ (uint32_t)table->labels[i]) * 1099511628211U;
+  }
+  return (int64_t)(sum >> 1);
+}
+
+// Processes may have been started with different words.
+static dist_status compare_workers(const session *s) {
+  const gather_setting settings[] = {{"--epochs", s->chosen.epochs},
+                                     {"--numerics", s->chosen.numerics},
+                                     {"--seed", (int64_t)s->chosen.seed},
+                                     {"the replica of --fault", s->chosen.fault_replica},
+                                     {"the step of --fault", s->chosen.fault_step},
+                                     {"the rows of the data", s->table.rows},
+                                     {"the features of the data", s->table.features},
+                                     {"the classes of the data", s->table.classes},
+                                     {"the checksum of the data", checksum(&s->table)}};
+  return gather_compare(s->strategy, s->num_workers, settings, sizeof settings / sizeof *settings);
+}
+
 int session_prepare(session *s, int32_t replicas) {
   s->replicas = replicas;
   dist_strategy_properties found = DIST_STRATEGY_PROPERTIES_INIT;
@@ -134,6 +162,7 @@ int session_prepare(session *s, int32_t replicas) {
   const int32_t all = found.num_replicas;
   const int refused = check_fault(s, all);
   if (refused) return refused;
+  if (s->place.is_there && s->num_workers > 1 && compare_workers(s)) return session_say("start");
   const uint64_t seed = s->chosen.seed;
   const int32_t numerics = s->chosen.numerics;
   const data_order train_order = {numerics == DIST_NUMERICS_REPRODUCIBLE, 1, seed};

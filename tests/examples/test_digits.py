@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digits trainer as its user meets it: what it prints, what it returns, what it leaves behind.
 
-PROGRAM and REPORT in the environment are train_digits and report.py; LAUNCH is dist-launch, where workers may be processes.
+PROGRAM and REPORT in the environment are train_digits and report.py.
 """
 
 import json
@@ -168,123 +168,6 @@ class Workers(Case):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
-
-
-class Processes(Case):
-    """Workers that are processes, started by dist-launch."""
-
-    def launched(self, *arguments, workers=2, replicas=2):
-        launch = (os.environ["LAUNCH"], "-n", workers, "--replicas", replicas, "--", PROGRAM)
-        return [str(one) for one in (*launch, *arguments)]
-
-    def launch(self, *arguments, **layout):
-        """A job that must end well; what its lines say, without the names of those who say it."""
-        done = subprocess.run(self.launched(*arguments, **layout), capture_output=True, text=True, timeout=380)
-        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
-        self.assertEqual(done.stderr, "")
-        lines = done.stdout.splitlines()
-        self.assertEqual([line for line in lines if not line.startswith("[worker 0] ")], [])
-        return [line.removeprefix("[worker 0] ") for line in lines]
-
-    def test_they_have_the_bits_of_one_process(self):
-        told = self.folder / "run.json"
-        alone = self.train("--epochs", 2, "--replicas", 4, "--report", told)
-        expected = json.loads(told.read_text())
-        told.unlink()
-        lines = self.launch("--epochs", 2, "--report", told)
-        self.assertIn("2 workers of 2 replicas each, a process each", lines)
-        self.assertEqual(lines[-2:], alone[-3:-1])  # the accuracy, and the hash of the parameters
-        run_told = json.loads(told.read_text())
-        self.assertEqual((run_told["num_workers"], run_told["num_replicas"]), (2, 4))
-        self.assertEqual(run_told["parameters"], expected["parameters"])
-        # Which rows were misread is known of all workers' rows.
-        self.assertEqual(run_told["wrong"], expected["wrong"])
-        self.assertEqual(run_told["clocks"], [{"same_machine": True, "offset_ns": 0, "uncertainty_ns": 0}] * 2)
-        # One clock: nobody has the sum of a step before the last one has computed for it.
-        self.assertEqual([len(replica["events"]) for replica in run_told["replicas"]], [24] * 4)
-        for step in range(run_told["steps"] - 7, run_told["steps"] + 1):
-            events = [e for replica in run_told["replicas"] for e in replica["events"] if e[0] == step]
-            self.assertEqual(len(events), 12)
-            last = max(end for _, kind, _, end in events if kind == "compute")
-            self.assertLessEqual(last, min(end for _, kind, _, end in events if kind == "all_reduce"))
-
-    def test_other_layouts(self):
-        alone = self.parameters("--epochs", 1, "--replicas", 3)
-        self.assertIn(alone, self.launch("--epochs", 1, workers=3, replicas=1))
-        # What the command line says counts before DIST_REPLICAS.
-        self.assertIn(alone, self.launch("--epochs", 1, "--replicas", 3, workers=1, replicas=2))
-
-    def test_a_step_that_fails_is_taken_again(self):
-        lines = self.launch("--epochs", 1, "--fault", "3@5")
-        self.assertRegex("\n".join(lines), r"step 5: replica 3 failed; all others were told ABORTED: (.|\n)*from step 5\n")
-        self.assertIn(self.parameters("--epochs", 1, "--replicas", 4), lines)
-
-    def running(self, *arguments):
-        """A job that has trained for an epoch."""
-        process = subprocess.Popen(
-            self.launched("--epochs", 100000, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        self.addCleanup(process.__exit__, None, None, None)
-        self.addCleanup(process.terminate)
-        for line in process.stdout:
-            if line.startswith("[worker 0] epoch 1/"):
-                return process
-        self.fail(process.stderr.read())
-
-    def process_of(self, launcher, worker):
-        """The id of a worker's process, by what the launcher gave it."""
-        children = pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
-        for child in children:
-            for variable in pathlib.Path(f"/proc/{child}/environ").read_text().split("\0"):
-                if variable.startswith("TF_CONFIG="):
-                    if json.loads(variable.removeprefix("TF_CONFIG="))["task"]["index"] == worker:
-                        return int(child)
-        self.fail(f"worker {worker} is not among {children}")
-
-    def test_a_worker_that_is_killed_is_named(self):
-        process = self.running()
-        os.kill(self.process_of(process, 1), signal.SIGKILL)
-        _, said = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 128 + signal.SIGKILL)
-        self.assertRegex(said, r"(?m)^\[worker 0\] train_digits: worker 0: .*worker 1 is lost")
-        self.assertIn("dist-launch: worker 1 was killed by SIGKILL", said)
-
-    def test_an_interrupt_ends_all_after_the_same_step(self):
-        report = self.folder / "run.json"
-        process = self.running("--report", report)
-        process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 128 + signal.SIGINT, said)
-        told = json.loads(report.read_text())
-        self.assertTrue(told["interrupted"])
-        self.assertIn(f"[worker 0] interrupted after step {told['steps']}\n", printed)
-        self.assertEqual(printed.count("interrupted"), 1)
-        self.assertRegex(said, r"^dist-launch: SIGINT [^\n]*\n$")
-
-    def test_a_job_that_cannot_be_is_refused(self):
-        workers = {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}
-        first = {"type": "worker", "index": 0}
-        for config, arguments, words in (
-            ("{", (), "train_digits: TF_CONFIG: TF_CONFIG is not JSON: "),
-            ({"cluster": 5}, (), '"cluster" in TF_CONFIG is a number'),
-            ({"cluster": workers}, (), "it names a cluster, but not which task of it this process is"),
-            ({"cluster": workers, "task": {"type": "worker", "index": 2}}, (), "the task id is 2"),
-            ({"cluster": workers, "task": {"type": "evaluator", "index": 0}}, (), 'the task\'s type is "evaluator"'),
-            ({"cluster": workers, "task": first}, ("--workers", 2), "this one worker 0 of 2: leave one of them out"),
-            ({"cluster": workers, "task": first}, ("--replicas", "1,2"), "2 workers need one number of replicas"),
-            ({"cluster": workers, "task": first}, ("--fault", "4@1"), "--fault names replica 4, but there are 4"),
-        ):
-            with self.subTest(words=words):
-                text = config if isinstance(config, str) else json.dumps(config)
-                done = subprocess.run(
-                    [PROGRAM, *map(str, arguments)],
-                    env={**os.environ, "TF_CONFIG": text},
-                    capture_output=True,
-                    text=True,
-                    timeout=60,
-                )
-                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-                self.assertIn(words, done.stderr)
 
 
 class CommandLine(Case):
@@ -510,24 +393,6 @@ class Report(Case):
         self.assertIn("One training, 2 runs", page)
         self.assertIn("are equal, bit for bit", page)
         self.assertEqual(page.count(f"<code>{run_told['parameters'][:16]}</code>"), 2)
-
-    def test_page_of_workers_that_are_processes(self):
-        if "LAUNCH" not in os.environ:
-            self.skipTest("libdist-grpc is not built")
-        told, page = self.folder / "run.json", self.folder / "page.html"
-        launch = (os.environ["LAUNCH"], "-n", "2", "--replicas", "2", "--", PROGRAM)
-        subprocess.run([*launch, "--epochs", "1", "--report", told], check=True, capture_output=True, timeout=150)
-        run_told = json.loads(told.read_text())
-        # As if worker 1 were on another machine, with another clock.
-        run_told["clocks"][1] = {"same_machine": False, "offset_ns": -12345678, "uncertainty_ns": 2500}
-        for clocks, words in (
-            (json.loads(told.read_text())["clocks"], "worker 1: on worker 0&#x27;s machine, so the same clock"),
-            (run_told["clocks"], "worker 1: 12,345.7 us behind, give or take 2.5 us"),
-        ):
-            told.write_text(json.dumps({**run_told, "clocks": clocks}))
-            subprocess.run([sys.executable, REPORT, told, page], check=True, timeout=150)
-            for shown in ("worker 0, replica 0", "worker 1, replica 3", f"<dt>clocks</dt><dd>{words}"):
-                self.assertIn(shown, page.read_text())
 
     def test_page_of_another_table(self):
         table = self.folder / "own.csv"
