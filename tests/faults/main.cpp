@@ -11,13 +11,15 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "tests/faults/matrix.hpp"
+#include "tests/faults/process_matrix.hpp"
+#include "tests/faults/process_worker.hpp"
+#include "tests/faults/report.hpp"
+#include "tests/faults/worker_matrix.hpp"
+
 extern "C" {
 #include <cmocka.h>
 }
-
-#include "tests/faults/matrix.hpp"
-#include "tests/faults/report.hpp"
-#include "tests/faults/worker_matrix.hpp"
 
 namespace {
 
@@ -104,30 +106,69 @@ int test_workers(const char* fault) {
   return 2;
 }
 
+std::vector<ProcessResult> the_process_results;
+
+int play_group_of_processes(void**) {
+  the_process_results = play_all_processes(the_worker_fault, the_options);
+  return 0;
+}
+
+void processes_survive(void** state) {
+  for (const ProcessResult& result : the_process_results) {
+    if (result.form != *static_cast<const Form*>(*state)) continue;
+    for (const std::string& finding : result.findings) print_message("# %s\n", finding.c_str());
+    assert_int_equal(result.wrong, 0);
+    return;
+  }
+  fail_msg("no cell was played");
+}
+
+int test_processes(const char* fault) {
+  static Form forms[] = {Form::kBlocking, Form::kAsynchronous, Form::kPlanned};
+  for (int i = 0; i < kProcessFaults; ++i) {
+    the_worker_fault = static_cast<WorkerFault>(i);
+    if (std::strcmp(fault, worker_fault_name(the_worker_fault)) != 0) continue;
+    CMUnitTest tests[std::size(forms)] = {};
+    for (std::size_t n = 0; n < std::size(forms); ++n)
+      tests[n] = {form_name(forms[n]), processes_survive, nullptr, nullptr, &forms[n]};
+    std::printf("# DIST_TEST_SEED=%llu\n", static_cast<unsigned long long>(the_options.seed));
+    return cmocka_run_group_tests_name(fault, tests, play_group_of_processes, nullptr) == 0 ? 0 : 1;
+  }
+  std::fprintf(stderr, "%s is no fault of processes\n", fault);
+  return 2;
+}
+
 int usage() {
-  std::fprintf(stderr,
-               "usage: dist_faults FAULT | --report [--json FILE] [--peers LIST] [--quick]\n"
-               "       and [--workers] [--filter TEXT] [--seed NUMBER]\n"
-               "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
-               "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
-               "  --peers LIST      what peers.list of a build with -Dpeers=enabled has plays what it can "
-               "express, too:\n"
-               "                    a table beside libdist; ./dev faults --peers makes that list\n"
-               "  --workers         the matrix over several workers, which has faults of its own\n"
-               "  --quick           the drawn part alone; of the peers' cells all_reduce's\n"
-               "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
+  std::fprintf(
+      stderr,
+      "usage: dist_faults FAULT | --report [--json FILE] [--peers LIST] [--quick]\n"
+      "       and [--workers] [--filter TEXT] [--seed NUMBER]\n"
+      "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
+      "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
+      "  --peers LIST      what peers.list of a build with -Dpeers=enabled has plays what it can "
+      "express, too:\n"
+      "                    a table beside libdist; ./dev faults --peers makes that list\n"
+      "  --workers         the matrix over several workers, which has faults of its own\n"
+      "  --processes       with --workers: each a process, on gRPC\n"
+      "  --namespaces      and then workers in network namespaces, whose links fail, lose and are slow "
+      "(root)\n"
+      "  --hold            ends with 1, too, where a return is later than promised\n"
+      "  --quick           the drawn part alone; of the peers' cells all_reduce's\n"
+      "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
   return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "--worker") == 0)
+    return play_as_process(kPageFd, static_cast<int>(std::strtol(argv[2], nullptr, 10)));
   const char* seed = std::getenv("DIST_TEST_SEED");
   the_options.seed = seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1;
   const char* fault = nullptr;
   bool reports = false;
   bool quick = false;
-  bool workers = false;
+  bool workers = false, processes = false, namespaces = false, hold = false;
   ReportOptions to;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -138,6 +179,12 @@ int main(int argc, char** argv) {
       quick = true;
     } else if (argument == "--workers") {
       workers = true;
+    } else if (argument == "--processes") {
+      processes = true;
+    } else if (argument == "--namespaces") {
+      namespaces = true;
+    } else if (argument == "--hold") {
+      hold = true;
     } else if (argument == "--json" && more) {
       to.json = argv[++i], reports = true;
     } else if (argument == "--peers" && more) {
@@ -152,11 +199,15 @@ int main(int argc, char** argv) {
       return usage();
     }
   }
-  if (reports == (fault != nullptr) || (workers && !to.peers.empty())) return usage();
+  if (reports == (fault != nullptr) || (workers && !to.peers.empty()) || (processes && !workers) ||
+      ((namespaces || hold) && !(processes && reports)))
+    return usage();
   the_options.whole = reports && !quick;
   guard_against_hangs();
+  if (!reports && processes) return test_processes(fault);
   if (!reports) return workers ? test_workers(fault) : test(fault);
   try {
+    if (processes) return report_processes(the_options, to, namespaces, hold) ? 0 : 1;
     return (workers ? report_workers(the_options, to) : report(the_options, to)) ? 0 : 1;
   } catch (const std::runtime_error& error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tests/faults/comparison.hpp"
+#include "tests/faults/process_matrix.hpp"
 #include "tests/faults/worker_matrix.hpp"
 
 namespace faults {
@@ -35,12 +36,11 @@ double microseconds(std::vector<int64_t>& latencies_ns, double share) {
 class Table {
  public:
   // `classes`: what a fault's cells are divided by.
-  Table(const char* classes, uint64_t seed) : classes_(classes), seed_(seed) {
-    std::printf("seed %" PRIu64
-                "; from the cause to each peer's return; deadlines by a clock moved by hand\n\n",
-                seed);
-    std::printf("%-18s %-13s %8s %7s %9s %12s %12s\n", "fault", classes, "cells", "wrong", "leftovers",
-                "p50 µs", "p99 µs");
+  Table(const char* classes, uint64_t seed, const char* deadlines = "deadlines by a clock moved by hand")
+      : classes_(classes), seed_(seed) {
+    std::printf("seed %" PRIu64 "; from the cause to each peer's return; %s\n\n", seed, deadlines);
+    std::printf("%-18s %-13s %8s %7s %9s %8s %12s %12s %12s\n", "fault", classes, "cells", "wrong",
+                "leftovers", "returns", "p50 µs", "p99 µs", "max µs");
   }
 
   void add(const char* fault, const char* part, Tally& result) {
@@ -67,15 +67,18 @@ class Table {
   std::string print(const char* fault, const char* part, Tally& result) const {
     const double p50 = microseconds(result.latencies_ns, 0.5);
     const double p99 = microseconds(result.latencies_ns, 0.99);
-    std::printf("%-18s %-13s %8" PRId64 " %7" PRId64 " %9" PRId64 " %11.1f %11.1f\n", fault, part,
-                result.cells, result.wrong, result.leftovers, p50, p99);
+    const double most = microseconds(result.latencies_ns, 1);
+    std::printf("%-18s %-13s %8" PRId64 " %7" PRId64 " %9" PRId64 " %8zu %11.1f %11.1f %11.1f\n", fault, part,
+                result.cells, result.wrong, result.leftovers, result.latencies_ns.size(), p50, p99, most);
     for (const std::string& finding : result.findings) std::printf("    %s\n", finding.c_str());
     std::fflush(stdout);
     char numbers[256];
     std::snprintf(numbers, sizeof numbers,
                   "    {\"fault\": \"%s\", \"%s\": \"%s\", \"cells\": %" PRId64 ", \"wrong\": %" PRId64
-                  ", \"leftovers\": %" PRId64 ", \"p50_us\": %.1f, \"p99_us\": %.1f, \"findings\": [",
-                  fault, classes_, part, result.cells, result.wrong, result.leftovers, p50, p99);
+                  ", \"leftovers\": %" PRId64
+                  ", \"returns\": %zu, \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, \"findings\": [",
+                  fault, classes_, part, result.cells, result.wrong, result.leftovers,
+                  result.latencies_ns.size(), p50, p99, most);
     std::string line = numbers;
     for (std::size_t i = 0; i < result.findings.size(); ++i)
       line += (i == 0 ? "" : ", ") + quoted(result.findings[i]);
@@ -93,6 +96,18 @@ bool write_file(const std::string& path, const std::string& text) {
   const bool well = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file != nullptr && std::fclose(file) == 0 && well) return true;
   std::fprintf(stderr, "%s: %s\n", path.c_str(), std::strerror(errno));
+  return false;
+}
+
+// Whether a fault's peers were back as soon as the contract says.
+bool holds(WorkerFault fault, const Tally& result) {
+  const int64_t most_ns = most_ns_of(fault);
+  int64_t slowest = 0;
+  for (const int64_t each : result.latencies_ns) slowest = std::max(slowest, each);
+  if (most_ns == 0 || slowest <= most_ns) return true;
+  std::printf("    the slowest return took %.2f of the %.1f s in which it must be\n",
+              static_cast<double>(slowest) / static_cast<double>(most_ns),
+              static_cast<double>(most_ns) * 1e-9);
   return false;
 }
 
@@ -121,6 +136,21 @@ bool report_workers(const Options& options, const ReportOptions& to) {
   }
   const bool well = table.end();
   const char* const axes = "\"workers\": [2, 3, 4], \"replicas\": [1, 2]";
+  return (to.json.empty() || write_file(to.json, table.json(axes, ""))) && well;
+}
+
+bool report_processes(const Options& options, const ReportOptions& to, bool namespaces, bool hold) {
+  Table table("form", options.seed, "a lease of 2 s");
+  bool held = true;
+  (void)namespaces;
+  for (int fault = 0; fault < kProcessFaults; ++fault) {
+    for (ProcessResult& result : play_all_processes(static_cast<WorkerFault>(fault), options)) {
+      table.add(worker_fault_name(result.fault), form_name(result.form), result);
+      held = (!hold || holds(result.fault, result)) && held;
+    }
+  }
+  const bool well = table.end() && held;
+  const char* const axes = "\"workers\": [2, 3], \"replicas\": [1, 2]";
   return (to.json.empty() || write_file(to.json, table.json(axes, ""))) && well;
 }
 

@@ -19,6 +19,10 @@ bool report(const Options& options, const ReportOptions& to);
 // The same of the matrix over workers, which no peers play.
 bool report_workers(const Options& options, const ReportOptions& to);
 
+// The same over workers that are processes. `namespaces`: and what their links can do. `hold`: it is not well either where
+// the slowest return is later than the contract says.
+bool report_processes(const Options& options, const ReportOptions& to, bool namespaces, bool hold);
+
 // As JSON has it.
 std::string quoted(const std::string& text);
 

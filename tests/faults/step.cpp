@@ -97,7 +97,8 @@ void Step::make_lists() {
       const auto bytes = static_cast<std::size_t>(shape[0] * shape[1]) * sizeof(float);
       data_.push_back({std::unique_ptr<std::byte[]>(new std::byte[bytes]()), bytes});
       const dist_dtype dtype = recipe_.wrong == Fault::kWrongDtype && last ? DIST_I32 : DIST_F32;
-      return dist_tensor{data_.back().memory.get(), dtype, 2, shape, nullptr};
+      if (recipe_.flat) shape = take_pair<int64_t>(shape[0] * shape[1], 0);
+      return dist_tensor{data_.back().memory.get(), dtype, recipe_.flat ? 1 : 2, shape, nullptr};
     };
     in_[t] = tensor(true);
     out_[t] = tensor(false);

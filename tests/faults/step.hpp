@@ -24,6 +24,7 @@ class Step {
     int64_t timeout_ns = 0;
     bool own_operator = false;  // all reduce by an operator of the host
     Fault wrong = Fault::kEarlyReturn;
+    bool flat = false;  // tensors of one dimension
   };
 
   Step(dist_replica* replica, const Recipe& recipe);

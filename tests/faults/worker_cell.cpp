@@ -20,8 +20,10 @@ std::string WorkerCell::text() const {
 const char* worker_fault_name(WorkerFault fault) {
   static const char* const names[] = {"early_return", "error_returned", "thrown",      "other_collective",
                                       "other_op",     "other_dtype",    "other_shape", "other_root",
-                                      "late",         "cancelled",      "shut_down",   "destroyed"};
-  static_assert(std::size(names) == kWorkerFaults);
+                                      "late",         "cancelled",      "shut_down",   "destroyed",
+                                      "other_rank",   "other_order",    "killed",      "exited",
+                                      "stopped",      "never_started",  "cut_off",     "nobody"};
+  static_assert(std::size(names) == static_cast<int>(WorkerFault::kNobody) + 1);
   return names[static_cast<int>(fault)];
 }
 
@@ -30,8 +32,6 @@ const char* when_name(When when) {
   static_assert(std::size(names) == kWhens);
   return names[static_cast<int>(when)];
 }
-
-namespace {
 
 bool means_something(const WorkerCell& cell) {
   Cell like;
@@ -42,15 +42,16 @@ bool means_something(const WorkerCell& cell) {
     case WorkerFault::kOtherCollective: return like.tensors();
     case WorkerFault::kOtherOp: return like.reduces();
     case WorkerFault::kOtherDtype:
-    case WorkerFault::kOtherShape: return like.tensors();
+    case WorkerFault::kOtherShape:
+    case WorkerFault::kOtherRank:
+    case WorkerFault::kOtherOrder: return like.tensors();
     case WorkerFault::kOtherRoot: return like.rooted();
     case WorkerFault::kDestroyed: return cell.when == When::kFirst && (cell.replicas == 1 || cell.local < 0);
     case WorkerFault::kShutDown: return cell.local >= 0;
+    case WorkerFault::kNeverStarted: return cell.when == When::kFirst && cell.local <= 0;
     default: return true;
   }
 }
-
-}  // namespace
 
 std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t seed) {
   std::vector<WorkerCell> cells;

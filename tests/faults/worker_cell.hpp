@@ -24,8 +24,19 @@ enum class WorkerFault : int {
   kCancelled,  // its own strategy
   kShutDown,   // its strategy, while it is inside: the worker is lost
   kDestroyed,  // the strategy, instead of the run
+  // Of processes alone.
+  kOtherRank,   // as many elements, in one dimension
+  kOtherOrder,  // a barrier first
+  kKilled,
+  kExited,  // _exit(0), without a word
+  kStopped,
+  kNeverStarted,
+  // Of processes whose links are an Ethernet of the test's own.
+  kCutOff,
+  kNobody,  // does anything wrong: it is the link that is bad
 };
 inline constexpr int kWorkerFaults = static_cast<int>(WorkerFault::kDestroyed) + 1;
+inline constexpr int kProcessFaults = static_cast<int>(WorkerFault::kNeverStarted) + 1;
 
 enum class When : int { kFirst, kMiddle, kLast };
 inline constexpr int kWhens = 3;
@@ -43,7 +54,8 @@ struct WorkerCell {
   int local = 0;     // its replica; -1: all of them
   int32_t threads = DIST_THREADS_CALLER;
   Size size = Size::kSmall;
-  Form form = Form::kBlocking;  // or kAsynchronous
+  Form form = Form::kBlocking;  // or kAsynchronous; of processes kPlanned, too
+  bool checked = false;         // a blocking sum that is looked at follows each collective
 
   int members() const { return workers * replicas; }
   int worker_of(int replica) const { return replica / replicas; }
@@ -53,11 +65,29 @@ struct WorkerCell {
   // Of those who do it, the first.
   int first_guilty() const { return guilty * replicas + (local < 0 ? 0 : local); }
   int step() const { return when == When::kFirst ? 0 : when == When::kMiddle ? kSteps / 2 : kSteps - 1; }
+  // Planned: the trouble comes to light where the plan is made, not in one of its rounds.
+  bool at_planning() const {
+    return form == Form::kPlanned &&
+           (disagrees() || fault == WorkerFault::kDestroyed || fault == WorkerFault::kNeverStarted);
+  }
+  // Of the step, as reports have it: asynchronous ones are counted apart, and so are each plan's rounds; plans are made
+  // among the blocking ones.
+  int sequence() const {
+    if (form == Form::kPlanned && !at_planning()) return 1;
+    return (checked && form != Form::kAsynchronous ? 2 : 1) * step() + 1;
+  }
   bool disagrees() const {
-    return fault >= WorkerFault::kOtherCollective && fault <= WorkerFault::kOtherRoot;
+    return (fault >= WorkerFault::kOtherCollective && fault <= WorkerFault::kOtherRoot) ||
+           fault == WorkerFault::kOtherRank || fault == WorkerFault::kOtherOrder;
+  }
+  // The worker is lost without having said anything.
+  bool silent() const {
+    return (fault >= WorkerFault::kKilled && fault <= WorkerFault::kStopped) || fault == WorkerFault::kCutOff;
   }
   // The worker cannot come back.
-  bool loses() const { return fault == WorkerFault::kShutDown || fault == WorkerFault::kDestroyed; }
+  bool loses() const {
+    return fault == WorkerFault::kShutDown || fault == WorkerFault::kDestroyed || silent();
+  }
   bool timed() const { return fault == WorkerFault::kLate; }
   std::string text() const;
 };
@@ -65,6 +95,8 @@ struct WorkerCell {
 const char* worker_fault_name(WorkerFault fault);
 const char* when_name(When when);
 
+// Whether its collective can have its fault and its size.
+bool means_something(const WorkerCell& cell);
 // The cells of one fault, those of one cluster in a row. `seed` draws collective, size, form and threads; `whole`: every
 // collective, else one of each {workers, replicas, who, when}, without the slow ones.
 std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t seed);

@@ -13,6 +13,8 @@ constexpr char kAlone[] = " says so alone: worker 0, which reports for all, ";
 bool leaves(const WorkerCell& cell) { return cell.fault <= WorkerFault::kThrown; }
 // Some of the worker's replicas do nothing wrong: its own group finds it out.
 bool found_at_home(const WorkerCell& cell) { return cell.replicas > 1 && cell.local >= 0; }
+// The worker is not there to be told, or only when all is over.
+bool gone(const WorkerCell& cell) { return cell.silent() || cell.fault == WorkerFault::kNeverStarted; }
 // Whether worker 0 can report for all.
 bool leader_reports(const WorkerCell& cell) {
   return cell.guilty != 0 || (cell.disagrees() && !found_at_home(cell));
@@ -38,7 +40,12 @@ Named named_by_peers(const WorkerCell& cell) {
     case WorkerFault::kErrorReturned:
     case WorkerFault::kThrown: named.replica = cell.first_guilty(); break;
     case WorkerFault::kCancelled: break;
-    case WorkerFault::kLate: named.code = DIST_DEADLINE_EXCEEDED; break;
+    case WorkerFault::kLate:
+    case WorkerFault::kNeverStarted: named.code = DIST_DEADLINE_EXCEEDED; break;
+    case WorkerFault::kKilled:
+    case WorkerFault::kExited:
+    case WorkerFault::kStopped:
+    case WorkerFault::kCutOff:
     case WorkerFault::kShutDown:
     case WorkerFault::kDestroyed: named.code = DIST_UNAVAILABLE; break;
     default:
@@ -87,7 +94,7 @@ std::string check_peer(const WorkerCell& cell, const std::string& who, dist_stat
                        const Report& report, std::string& common) {
   if (std::string text = check(who, status, report, named_by_peers(cell)); !text.empty()) return text;
   Findings findings(who, report);
-  findings.equal<int64_t>("sequence", report.sequence, cell.step() + 1);
+  findings.equal<int64_t>("sequence", report.sequence, cell.sequence());
   findings.equal("tag", report.tag, tag_of(cell, cell.step()));
   findings.some("hint", report.hint);
   findings.has("message", report.message, "worker " + std::to_string(named_by_peers(cell).worker));
@@ -104,7 +111,7 @@ std::string check_at_home(const WorkerCell& cell, const WorkerOutcome& outcome, 
   const Side& side = outcome.sides[replica];
   const std::string who = "replica " + std::to_string(replica);
   const bool none = cell.is_guilty(replica) && leaves(cell);
-  if (cell.timed() && side.report.sequence != cell.step() + 1)
+  if (cell.timed() && side.report.sequence != cell.sequence())
     return who + " hears of it in collective " + std::to_string(side.report.sequence);
   return none ? check(who, side.status, side.report, {})
               : check(who, side.status, side.report, named_at_home(cell));
@@ -119,7 +126,7 @@ std::string judge(const WorkerCell& cell, const WorkerOutcome& outcome) {
     const Side& side = outcome.sides[r];
     if (cell.worker_of(r) != cell.guilty) {
       text = check_peer(cell, "replica " + std::to_string(r), side.status, side.report, common);
-    } else if (cell.fault != WorkerFault::kDestroyed) {
+    } else if (cell.fault != WorkerFault::kDestroyed && !gone(cell)) {
       text = check_at_home(cell, outcome, r);
     }
   }
@@ -128,7 +135,10 @@ std::string judge(const WorkerCell& cell, const WorkerOutcome& outcome) {
     const std::string who = "the run of worker " + std::to_string(w);
     if (w != cell.guilty) {
       text = check_peer(cell, who, run.status, run.report, common);
-    } else {
+    } else if (cell.fault == WorkerFault::kStopped || cell.fault == WorkerFault::kCutOff) {
+      // The others have gone on without it, and to it they are lost.
+      if (run.status == DIST_OK) text = who + " goes well";
+    } else if (!gone(cell)) {
       text = check(who, run.status, run.report, named_by_run_at_home(cell));
     }
   }

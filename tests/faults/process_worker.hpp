@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker of a cell, where workers are processes: this program, started again for each.
+#pragma once
+
+namespace faults {
+
+// Where a worker finds the page.
+inline constexpr int kPageFd = 3;
+
+// Plays worker `worker` of the page behind the descriptor; the process' exit status.
+int play_as_process(int page_fd, int worker);
+
+}  // namespace faults
