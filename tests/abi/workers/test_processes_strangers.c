@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whatever strangers do at the ports of a job's workers while it computes, it goes on, and its data are right.
+ */
+#include "../processes_support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+enum { NUMBERS = 5000, ROUNDS = 50, CONNECTIONS = 200 };
+
+static const char *const knows[] = {"DIST_REPLICAS=2", "DIST_JOB_SECRET=open sesame", NULL};
+
+/* ---- The job ---- */
+
+#define TRY(call)                           \
+  do {                                      \
+    const dist_status status_ = (call);     \
+    if (status_ != DIST_OK) return status_; \
+  } while (0)
+
+typedef struct turn {
+  int number;
+  int32_t
+      told; /* whether worker 0 has been told to go on to the next part: all of them know after the turn */
+  int32_t agreed;
+} turn;
+
+static dist_status add(dist_replica *replica, void *user_data) {
+  turn *now = user_data;
+  const int32_t n = dist_replica_num_replicas(replica);
+  const int32_t me = dist_replica_id(replica);
+  static _Thread_local int32_t numbers[NUMBERS];
+  for (int i = 0; i < NUMBERS; ++i) numbers[i] = (me + 1) * (i + now->number);
+  int64_t shape[] = {NUMBERS};
+  int32_t flag = me == 0 ? now->told : 0;
+  dist_tensor all = {numbers, DIST_I32, 1, shape, NULL};
+  dist_tensor one = {&flag, DIST_I32, 0, NULL, NULL};
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &all, &all, 1, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &one, &one, 1, NULL));
+  for (int i = 0; i < NUMBERS; ++i) {
+    if (numbers[i] != n * (n + 1) / 2 * (i + now->number)) return dist_fail(DIST_DATA_LOSS, "a wrong sum");
+  }
+  if (me % 2 == 0) now->agreed = flag;
+  return DIST_OK;
+}
+
+static int32_t is_told(void) {
+  char byte;
+  return read(STDIN_FILENO, &byte, 1) == 1;
+}
+
+/* Says "begun", and "still right" when it has been told and has done as much again; ends when it is told once more. */
+static dist_status compute(void) {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.timeout_ns = (int64_t)GUARD_S * 1000000000;
+  dist_strategy *strategy = NULL;
+  TRY(dist_strategy_create(&options, &strategy));
+  turn now = {0};
+  dist_status status = DIST_OK;
+  for (int times = 0, until = -1; status == DIST_OK && times < 2; ++now.number) {
+    now.told = is_told();
+    status = dist_run(strategy, add, &now, NULL);
+    if (status != DIST_OK) break;
+    if (now.number == 0) printf("begun\n");
+    if (now.agreed && ++times == 1) until = now.number + ROUNDS;
+    if (now.number == until) printf("still right\n");
+    fflush(stdout);
+  }
+  /* What a failed run has said is this thread's latest error, unless the strategy does not end. */
+  const dist_status ended = dist_strategy_destroy(strategy);
+  return ended == DIST_OK ? status : ended;
+}
+
+static int play(void) {
+  if (fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) != 0) return 2;
+  return say_how_it_went(compute());
+}
+
+static void begin(job *all) {
+  *all = job_of(2);
+  start(all, "compute", knows);
+  for (int w = 0; w < 2; ++w) {
+    if (!has_said(&all->processes[w], "begun")) fail_msg("worker %d: %s", w, all->processes[w].text);
+  }
+}
+
+/* While what the strangers have begun is still there. */
+static void it_goes_on(job *all) {
+  tell(&all->processes[0]);
+  for (int w = 0; w < 2; ++w) {
+    if (!has_said(&all->processes[w], "still right")) fail_msg("worker %d: %s", w, all->processes[w].text);
+  }
+}
+
+static void it_ends(job *all) {
+  tell(&all->processes[0]);
+  for (int w = 0; w < 2; ++w) {
+    ends_well(&all->processes[w]);
+    assert_non_null(strstr(all->processes[w].text, "went well"));
+  }
+}
+
+/* ---- What comes by a socket ---- */
+
+static int connect_to(const char *address) {
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  to.sin_port = htons((uint16_t)strtol(strchr(address, ':') + 1, NULL, 10));
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_true(fd >= 0);
+  assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+  return fd;
+}
+
+/* As much as it takes: who is told to go away may be cut off. */
+static void say(int fd, const void *bytes, size_t size) {
+  const char *at = bytes;
+  while (size > 0) {
+    const ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
+    if (sent <= 0) return;
+    at += sent;
+    size -= (size_t)sent;
+  }
+}
+
+static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+static size_t put_frame(unsigned char *to, int type, int flags, int stream, const void *payload,
+                        size_t bytes) {
+  const unsigned char head[9] = {(unsigned char)(bytes >> 16),
+                                 (unsigned char)(bytes >> 8),
+                                 (unsigned char)bytes,
+                                 (unsigned char)type,
+                                 (unsigned char)flags,
+                                 0,
+                                 0,
+                                 0,
+                                 (unsigned char)stream};
+  memcpy(to, head, sizeof head);
+  if (bytes > 0) memcpy(to + sizeof head, payload, bytes);
+  return sizeof head + bytes;
+}
+
+/* A header field as HPACK has it, in full. */
+static size_t put_field(unsigned char *to, const char *name, const char *text) {
+  size_t used = 0;
+  to[used++] = 0;
+  to[used++] = (unsigned char)strlen(name);
+  memcpy(to + used, name, strlen(name));
+  used += strlen(name);
+  to[used++] = (unsigned char)strlen(text);
+  memcpy(to + used, text, strlen(text));
+  return used + strlen(text);
+}
+
+/* The stream of a link is opened, with a hello of which the first half comes. */
+static void say_half_a_hello(int fd) {
+  unsigned char fields[512];
+  unsigned char text[1024];
+  unsigned char hello[5 + 60] = {0, 0, 0, 0, 180, 'd', 'i', 's', 't'};
+  size_t used = put_field(fields, ":method", "POST");
+  used += put_field(fields + used, ":scheme", "http");
+  used += put_field(fields + used, ":path", "/dist.Workers/Link");
+  used += put_field(fields + used, ":authority", "localhost");
+  used += put_field(fields + used, "content-type", "application/grpc");
+  used += put_field(fields + used, "te", "trailers");
+  size_t bytes = sizeof preface - 1;
+  memcpy(text, preface, bytes);
+  bytes += put_frame(text + bytes, 4, 0, 0, NULL, 0);      /* SETTINGS */
+  bytes += put_frame(text + bytes, 1, 4, 1, fields, used); /* HEADERS, all of them */
+  bytes += put_frame(text + bytes, 0, 0, 1, hello, sizeof hello);
+  say(fd, text, bytes);
+}
+
+static void garbage_changes_nothing(void **state) {
+  (void)state;
+  job all;
+  begin(&all);
+  static unsigned char noise[100000];
+  uint32_t random = 1;
+  for (size_t i = 0; i < sizeof noise; ++i)
+    noise[i] = (unsigned char)((random = random * 1664525 + 1013904223) >> 24);
+  int kept[12];
+  size_t n = 0;
+  for (int w = 0; w < 2; ++w) {
+    for (int kind = 0; kind < 6; ++kind) {
+      const int fd = kept[n++] = connect_to(all.addresses[w]);
+      if (kind == 0) say(fd, noise, sizeof noise);
+      if (kind == 1) say(fd, preface, sizeof preface - 1), say(fd, noise, sizeof noise);
+      if (kind == 2) say(fd, "GET / HTTP/1.1\r\nHost: there\r\n\r\n", 31);
+      if (kind == 3) say(fd, preface, 10);
+      if (kind >= 4) say_half_a_hello(fd);
+      if (kind == 5) shutdown(fd, SHUT_WR);
+    }
+  }
+  it_goes_on(&all);
+  for (size_t i = 0; i < n; ++i) close(kept[i]);
+  it_ends(&all);
+}
+
+static void many_connections_that_say_nothing_change_nothing(void **state) {
+  (void)state;
+  job all;
+  begin(&all);
+  int kept[2][CONNECTIONS];
+  for (int w = 0; w < 2; ++w) {
+    for (int i = 0; i < CONNECTIONS; ++i) {
+      kept[w][i] = connect_to(all.addresses[w]);
+      /* Some of them have begun a link. */
+      if (i % 4 == 0) say_half_a_hello(kept[w][i]);
+    }
+  }
+  it_goes_on(&all);
+  for (int w = 0; w < 2; ++w) {
+    for (int i = 0; i < CONNECTIONS; ++i) close(kept[w][i]);
+  }
+  it_ends(&all);
+}
+
+/* ---- What comes as a worker ---- */
+
+/* A process that says it is worker `worker` of `its_job`; it is told why not. */
+static void intrude(job *its_job, int worker, const char *secret, const char *words) {
+  const job spare = job_of(1);
+  char bind_address[64];
+  char known[64];
+  snprintf(bind_address, sizeof bind_address, "DIST_BIND_ADDRESS=%s", spare.addresses[0]);
+  snprintf(known, sizeof known, "DIST_JOB_SECRET=%s", secret);
+  const char *const environment[] = {"DIST_REPLICAS=2", known, bind_address, NULL};
+  job intruder = *its_job;
+  start_as(&intruder, 0, worker, "compute", environment);
+  process *p = &intruder.processes[0];
+  assert_int_equal(end_of(p), 1);
+  if (strstr(p->text, words) == NULL) fail_msg("an intruder is told: %s, and not: %s", p->text, words);
+}
+
+static void whoever_says_that_it_is_a_worker_changes_nothing(void **state) {
+  (void)state;
+  job all;
+  begin(&all);
+  /* On the worker's own port. */
+  job twice = all;
+  start_as(&twice, 0, 1, "compute", knows);
+  assert_int_equal(end_of(&twice.processes[0]), 1);
+  assert_non_null(strstr(twice.processes[0].text, "in use"));
+  intrude(&all, 1, "open sesame", "second start");
+  intrude(&all, 1, "open barley", "secret");
+  it_goes_on(&all);
+  /* Clusters with one worker more, and with another one in the place of worker 1. */
+  const job spare = job_of(1);
+  job larger = all;
+  larger.n = 3;
+  snprintf(larger.addresses[2], sizeof larger.addresses[2], "%s", spare.addresses[0]);
+  intrude(&larger, 2, "open sesame", "3 workers there, 2 here");
+  job other = all;
+  snprintf(other.addresses[1], sizeof other.addresses[1], "%s", spare.addresses[0]);
+  intrude(&other, 1, "open sesame", "another cluster");
+  it_ends(&all);
+}
+
+int main(int argc, char **argv) {
+  (void)argv;
+  if (argc == 3) return play();
+  signal(SIGPIPE, SIG_IGN);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(garbage_changes_nothing),
+      cmocka_unit_test(many_connections_that_say_nothing_change_nothing),
+      cmocka_unit_test(whoever_says_that_it_is_a_worker_changes_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
