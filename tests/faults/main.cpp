@@ -139,22 +139,21 @@ int test_processes(const char* fault) {
 }
 
 int usage() {
-  std::fprintf(
-      stderr,
-      "usage: dist_faults FAULT | --report [--json FILE] [--peers LIST] [--quick]\n"
-      "       and [--workers] [--filter TEXT] [--seed NUMBER]\n"
-      "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
-      "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
-      "  --peers LIST      what peers.list of a build with -Dpeers=enabled has plays what it can "
-      "express, too:\n"
-      "                    a table beside libdist; ./dev faults --peers makes that list\n"
-      "  --workers         the matrix over several workers, which has faults of its own\n"
-      "  --processes       with --workers: each a process, on gRPC\n"
-      "  --namespaces      and then workers in network namespaces, whose links fail, lose and are slow "
-      "(root)\n"
-      "  --hold            ends with 1, too, where a return is later than promised\n"
-      "  --quick           the drawn part alone; of the peers' cells all_reduce's\n"
-      "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
+  std::fprintf(stderr,
+               "usage: dist_faults FAULT | --report [--json FILE] [--peers LIST] [--quick]\n"
+               "       and [--workers] [--filter TEXT] [--seed NUMBER]\n"
+               "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
+               "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
+               "  --peers LIST      what peers.list of a build with -Dpeers=enabled has plays what it can "
+               "express, too:\n"
+               "                    a table beside libdist; ./dev faults --peers makes that list\n"
+               "  --workers         the matrix over several workers, which has faults of its own\n"
+               "  --processes       with --workers: each a process, on gRPC\n"
+               "  --namespaces      instead: each in a network namespace, over links that fail, lose and are "
+               "slow (root)\n"
+               "  --hold            ends with 1, too, where a return is later than promised\n"
+               "  --quick           the drawn part alone; of the peers' cells all_reduce's\n"
+               "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
   return 2;
 }
 

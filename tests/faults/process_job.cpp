@@ -141,7 +141,9 @@ class ProcessJob {
     }
     environment.push_back(tf_config(addresses_, worker));
     environment.push_back("DIST_LEASE_SECONDS=" + std::to_string(kProcessLeaseNs / 1'000'000'000));
-    environment.insert(environment.end(), setup_.environment.begin(), setup_.environment.end());
+    if (setup_.environment) {
+      for (const std::string& each : setup_.environment(worker)) environment.push_back(each);
+    }
     std::vector<std::string> command = setup_.prefix ? setup_.prefix(worker) : std::vector<std::string>();
     command.insert(command.end(), {program(), "--worker", std::to_string(worker)});
     const std::vector<char*> words = pointers(command);

@@ -15,9 +15,9 @@ namespace faults {
 
 // How a process of a job is started: what goes before the program's own command, and into its environment.
 struct ProcessSetup {
-  std::vector<std::string> addresses;                   // of all workers, host:port; none: on loopback
-  std::vector<std::string> environment;                 // NAME=value
-  std::function<std::vector<std::string>(int)> prefix;  // of a worker's command, such as ip netns exec
+  std::vector<std::string> addresses;                        // of all workers, host:port; none: on loopback
+  std::function<std::vector<std::string>(int)> environment;  // of a worker, NAME=value
+  std::function<std::vector<std::string>(int)> prefix;       // of a worker's command, such as ip netns exec
   // What the player does when the guilty one is where it is to be cut off.
   std::function<void()> cut, mend;
 };

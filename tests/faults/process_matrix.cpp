@@ -32,9 +32,13 @@ std::vector<WorkerCell> process_cells_of(WorkerFault fault, bool whole, uint64_t
   std::shuffle(cells.begin(), cells.end(), random);
   // Of those that differ in drawn axes alone, one.
   const auto key = [whole](const WorkerCell& c) {
-    return whole ? std::tuple(c.form, c.workers, c.replicas, c.guilty, c.local)
-                 : std::tuple(c.form, 0, 0, 0, 0);
+    const int32_t collective = c.fault == WorkerFault::kNobody ? c.collective : 0;
+    return whole ? std::tuple(c.form, c.workers, c.replicas, c.guilty, c.local, collective)
+                 : std::tuple(c.form, 0, 0, 0, 0, 0);
   };
+  if (fault == WorkerFault::kNobody) {
+    for (WorkerCell& each : cells) each.guilty = each.local = -1;
+  }
   const auto less = [&](const WorkerCell& a, const WorkerCell& b) { return key(a) < key(b); };
   std::stable_sort(cells.begin(), cells.end(), less);
   const auto alike = [&](const WorkerCell& a, const WorkerCell& b) { return key(a) == key(b); };

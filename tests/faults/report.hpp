@@ -19,7 +19,7 @@ bool report(const Options& options, const ReportOptions& to);
 // The same of the matrix over workers, which no peers play.
 bool report_workers(const Options& options, const ReportOptions& to);
 
-// The same over workers that are processes. `namespaces`: and what their links can do. `hold`: it is not well either where
+// The same over workers that are processes. `namespaces`: what their links can do instead. `hold`: it is not well either where
 // the slowest return is later than the contract says.
 bool report_processes(const Options& options, const ReportOptions& to, bool namespaces, bool hold);
 

@@ -117,9 +117,20 @@ std::string check_at_home(const WorkerCell& cell, const WorkerOutcome& outcome, 
               : check(who, side.status, side.report, named_at_home(cell));
 }
 
+std::string judge_well(const WorkerCell& cell, const WorkerOutcome& outcome) {
+  std::string text;
+  for (int r = 0; r < cell.members() && text.empty(); ++r)
+    text = check("replica " + std::to_string(r), outcome.sides[r].status, outcome.sides[r].report, {});
+  for (int w = 0; w < cell.workers && text.empty(); ++w)
+    text =
+        check("the run of worker " + std::to_string(w), outcome.runs[w].status, outcome.runs[w].report, {});
+  return text;
+}
+
 }  // namespace
 
 std::string judge(const WorkerCell& cell, const WorkerOutcome& outcome) {
+  if (cell.fault == WorkerFault::kNobody) return judge_well(cell, outcome);
   std::string common;
   std::string text;
   for (int r = 0; r < cell.members() && text.empty(); ++r) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers in network namespaces of their own, whose links fail, lose packets and are slow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/faults/matrix.hpp"
+#include "tests/faults/process_job.hpp"
+
+namespace faults {
+
+enum class LinkFault : int { kDown, kLoss, kSlow };
+inline constexpr int kLinkFaults = 3;
+const char* link_fault_name(LinkFault fault);
+
+struct LinkResult : Tally {
+  LinkFault fault;
+  bool tls;
+};
+
+// With a secret and plain text, and with certificates. `why_not`: why there is none, where they cannot be made here.
+std::vector<LinkResult> play_links(LinkFault fault, const Options& options, std::string* why_not);
+
+}  // namespace faults
