@@ -38,7 +38,7 @@ class Namespaces {
       all += " && ip netns add " + of(w) + " && ip -n " + hub() + " link add name " + port +
              " type veth peer name e0 netns " + of(w) + " && ip -n " + hub() + " link set " + port +
              " master br0 up && ip -n " + of(w) + " addr add " + host(w) + "/24 dev e0 && ip -n " + of(w) +
-             " link set e0 up && ip -n " + of(w) + " link set lo up";
+             " link set e0 up gso_max_segs 1 gso_max_size 1514 && ip -n " + of(w) + " link set lo up";
     }
     made_ = does(all);
   }
@@ -55,7 +55,8 @@ class Namespaces {
   void cut(int worker) const { (void)does("ip -n " + hub() + " link set port" + in_text(worker) + " down"); }
   void mend(int worker) const { (void)does("ip -n " + hub() + " link set port" + in_text(worker) + " up"); }
 
-  // What each worker sends is lost with 5 %, or goes at 50 Mbit/s.
+  // What each worker sends is lost with 5 %, or goes at 50 Mbit/s. What it sends is lost where it comes: TCP sees what
+  // is dropped on its own side.
   bool worsen(LinkFault fault) const {
     for (int w = 0; w < kMost; ++w) {
       const std::string to = "tc -n " + of(w);
@@ -66,7 +67,7 @@ class Namespaces {
         // Where the kernel has no netem, a filter draws a number for each packet, and drops the highest 5 %.
         well = does(to + " qdisc replace dev e0 root netem loss 5%") ||
                does(to + " qdisc replace dev e0 clsact && " + to +
-                    " filter add dev e0 egress bpf direct-action bytecode "
+                    " filter add dev e0 ingress bpf direct-action bytecode "
                     "'4,32 0 0 4294963256,53 0 1 4080218931,6 0 0 2,6 0 0 4294967295'");
       }
       if (!well) return false;

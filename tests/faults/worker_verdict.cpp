@@ -111,7 +111,10 @@ std::string check_at_home(const WorkerCell& cell, const WorkerOutcome& outcome, 
   const Side& side = outcome.sides[replica];
   const std::string who = "replica " + std::to_string(replica);
   const bool none = cell.is_guilty(replica) && leaves(cell);
-  if (cell.timed() && side.report.sequence != cell.sequence())
+  // A worker's own replicas count a plan's making and its rounds with the rest, and name a round by the making.
+  const bool own_plan = cell.form == Form::kPlanned && found_at_home(cell);
+  const int sequence = own_plan ? (cell.checked ? 3 : 2) * cell.step() + 1 : cell.sequence();
+  if (cell.timed() && side.report.sequence != sequence)
     return who + " hears of it in collective " + std::to_string(side.report.sequence);
   return none ? check(who, side.status, side.report, {})
               : check(who, side.status, side.report, named_at_home(cell));
