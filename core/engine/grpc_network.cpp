@@ -7,10 +7,7 @@
 
 #include "core/base/os/library.hpp"
 #include "core/base/text.hpp"
-
-#ifndef DIST_GRPC_FOLDER
-#define DIST_GRPC_FOLDER ""
-#endif
+#include "core/grpc_config.hpp"
 
 namespace dist {
 namespace {

@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 #include "core/engine/grpc_module.hpp"
+#include "core/grpc_config.hpp"
 
 namespace dist::grpc_link {
 namespace {
