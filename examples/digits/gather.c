@@ -84,6 +84,10 @@ static dist_status add_predictions(trainer *t, int64_t rows) {
   if (!status) status = dist_reduce(t->strategy, DIST_REDUCE_SUM, mine, NULL, 0, &all);
   if (!status) status = dist_value_tensor(all, &tensor);
   if (!status && t->first == 0) memcpy(t->predictions, tensor.data, (size_t)rows * sizeof *t->predictions);
+  const int64_t classes = t->parameters.sizes[MODEL_LAYERS];
+  for (int64_t i = 0; i < rows && !status; i++)
+    if (t->predictions[i] < 0 || t->predictions[i] >= classes)
+      status = dist_fail(DIST_INTERNAL, "a worker brought a prediction that is no class");
   dist_value_release(all);
   dist_value_release(mine);
   return status;
@@ -101,11 +105,19 @@ static void write_replica(const trainer_replica *from, int64_t *to) {
   }
 }
 
-static void read_replica(const int64_t *from, int64_t offset_ns, trainer_replica *to) {
+// What another process has sent is a number, and no more than that.
+static int64_t minus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+
+static dist_status read_replica(const int64_t *from, int64_t offset_ns, trainer_replica *to) {
   to->num_events = *from++;
+  int is_wrong = to->num_events < 0;
   for (int k = 0; k < TRAINER_KINDS; k++) to->total_ns[k] = *from++;
-  for (int i = 0; i < TRAINER_EVENTS; i++, from += EVENT_NUMBERS)
-    to->events[i] = (trainer_event){from[0], (int32_t)from[1], from[2] - offset_ns, from[3] - offset_ns};
+  for (int i = 0; i < TRAINER_EVENTS; i++, from += EVENT_NUMBERS) {
+    is_wrong |= from[1] < 0 || from[1] >= TRAINER_KINDS;
+    to->events[i] =
+        (trainer_event){from[0], (int32_t)from[1], minus(from[2], offset_ns), minus(from[3], offset_ns)};
+  }
+  return is_wrong ? dist_fail(DIST_INTERNAL, "a worker brought events that there are not") : DIST_OK;
 }
 
 static dist_status gather_events(trainer *t, const gather_clock *clocks) {
@@ -115,11 +127,11 @@ static dist_status gather_events(trainer *t, const gather_clock *clocks) {
     write_replica(&t->replicas[t->first + r], mine + (size_t)r * REPLICA_NUMBERS);
   const int64_t shape[] = {t->local, REPLICA_NUMBERS};
   gathered all = {NULL, NULL};
-  const dist_status status =
+  dist_status status =
       gather_rows(t->strategy, (dist_tensor){mine, DIST_I64, 2, shape, NULL}, t->num_replicas, &all);
   for (int32_t r = t->local; r < t->num_replicas && !status && t->first == 0; r++) {
     const int64_t *row = (const int64_t *)all.data + (size_t)r * REPLICA_NUMBERS;
-    read_replica(row, clocks ? clocks[r / t->local].offset_ns : 0, &t->replicas[r]);
+    status = read_replica(row, clocks ? clocks[r / t->local].offset_ns : 0, &t->replicas[r]);
   }
   dist_value_release(all.value);
   free(mine);
@@ -165,7 +177,7 @@ static dist_status measure_clocks(const trainer *t, int32_t num_workers, gather_
     for (int32_t w = 0; w < num_workers && !status; w++) {
       const int64_t *row = zero + (size_t)w * CLOCK_NUMBERS;
       if (round > 0) {
-        const int64_t low = came[w] - zero[2], high = row[2] - came[0];
+        const int64_t low = minus(came[w], zero[2]), high = minus(row[2], came[0]);
         if (w > 0 && low > of[w].low) of[w].low = low;
         if (w > 0 && high < of[w].high) of[w].high = high;
       }
@@ -179,8 +191,9 @@ static dist_status measure_clocks(const trainer *t, int32_t num_workers, gather_
     // In a time namespace of its own a container's clock is another one, and 0 is not between the bounds.
     clock->is_same = clock->is_same && of[w].low <= 0 && of[w].high >= 0;
     if (clock->is_same) continue;
-    clock->offset_ns = of[w].low + (of[w].high - of[w].low) / 2;
-    clock->uncertainty_ns = llabs(of[w].high - of[w].low) / 2 + 1;
+    const int64_t half = minus(of[w].high, of[w].low) / 2;
+    clock->offset_ns = minus(of[w].low, -half);
+    clock->uncertainty_ns = (half < 0 ? -half : half) + 1;
   }
   free(came);
   free(of);

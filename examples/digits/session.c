@@ -144,6 +144,7 @@ static dist_status compare_workers(const session *s) {
   const gather_setting settings[] = {{"--epochs", s->chosen.epochs},
                                      {"--numerics", s->chosen.numerics},
                                      {"--seed", (int64_t)s->chosen.seed},
+                                     {"the number of its replicas", s->replicas},
                                      {"the replica of --fault", s->chosen.fault_replica},
                                      {"the step of --fault", s->chosen.fault_step},
                                      {"the rows of the data", s->table.rows},

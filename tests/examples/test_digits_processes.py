@@ -112,6 +112,7 @@ class Processes(Case):
         for option, value, words in (
             ("--seed", 2, "worker 1 has 2 for --seed, and worker 0 has 1: start all with the same options and data"),
             ("--epochs", 3, "worker 1 has 3 for --epochs, and worker 0 has 40"),
+            ("--replicas", 3, "worker 1 has 3 for the number of its replicas, and worker 0 has 2"),
             ("--data", self.folder / "own.csv", "worker 1 has 20 for the rows of the data, and worker 0 has 1797"),
         ):
             with self.subTest(option=option):
