@@ -40,12 +40,15 @@ int workers_train(session *s, int32_t replicas) {
       break;
     }
   }
-  if (!status) train(&all[0]);
-  // Whoever waits for a worker that has not begun is not waited for: the program ends.
-  if (!status) {
-    for (int32_t w = 1; w < started; w++) pthread_join(all[w].thread, NULL);
+  const int is_whole = !status;
+  if (is_whole) {
+    train(&all[0]);
+    for (int32_t w = 1; w < n; w++) pthread_join(all[w].thread, NULL);
     for (int32_t w = 0; w < n && !status; w++) status = all[w].status;
     for (int32_t w = 1; w < n; w++) session_end_run(&others[w]);
+  }
+  // Whoever waits for a worker that has not begun is not waited for, and keeps what it has: the program ends.
+  if (is_whole || started == 1) {
     dist_network_destroy(s->network);
     s->network = NULL;
     free(others);
