@@ -355,7 +355,7 @@ typedef struct dist_topology dist_topology;
 typedef struct dist_device_assignment dist_device_assignment;
 /** What describes a cluster of processes: cluster.h. */
 typedef struct dist_cluster_resolver dist_cluster_resolver;
-/** How workers that are strategies of one process reach each other: workers.h. */
+/** How workers reach each other: workers.h. */
 typedef struct dist_network dist_network;
 
 #ifdef __cplusplus
