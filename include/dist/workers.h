@@ -31,7 +31,8 @@
  * A worker listens from the creation of its strategy to its end, and at its end waits, for a lease at most, until what it
  * has sent is taken. It may start before the others and long after them, with names that are not yet known: each is
  * waited for, up to the deadline of who needs it. A worker that is killed is lost to the others at once, and one that is
- * stopped or cut off after a lease; lost workers do not come back to a strategy.
+ * stopped or cut off after a lease. A lost worker does not come back to a strategy; the others may end theirs and make a
+ * new one, which the worker joins that was started again.
  *
  * In one process, for tests and for trying things out, workers are strategies that share a network:
  *
