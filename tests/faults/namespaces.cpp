@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <random>
-#include <tuple>
+#include <string_view>
+#include <utility>
 
 #include "tests/faults/process_matrix.hpp"
 
@@ -23,24 +25,38 @@ bool does(const std::string& commands) {
 
 std::string in_text(int number) { return std::to_string(number); }
 
+// `text` with values in the place of names such as {hub}.
+std::string filled(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> values) {
+  for (const auto& [name, value] : values) {
+    for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += value.size())
+      text.replace(at, name.size(), value);
+  }
+  return text;
+}
+
 // A bridge with a port for each worker, each in a namespace of its own.
 class Namespaces {
  public:
   Namespaces() : prefix_(kName + in_text(getpid()) + "-") {
     // Of programs that were killed.
-    (void)does("for each in $(ip netns list | sed -n 's/^\\(" + std::string(kName) +
-               "[0-9]*-[a-z0-9]*\\).*/\\1/p'); do pid=${each#" + kName +
-               "}; [ -d /proc/${pid%-*} ] || ip netns del $each; done");
-    std::string all = "ip netns add " + hub() + " && ip -n " + hub() +
-                      " link add name br0 type bridge && ip -n " + hub() + " link set br0 up";
-    for (int w = 0; w < kMost; ++w) {
-      const std::string port = "port" + in_text(w);
-      all += " && ip netns add " + of(w) + " && ip -n " + hub() + " link add name " + port +
-             " type veth peer name e0 netns " + of(w) + " && ip -n " + hub() + " link set " + port +
-             " master br0 up && ip -n " + of(w) + " addr add " + host(w) + "/24 dev e0 && ip -n " + of(w) +
-             " link set e0 up gso_max_segs 1 gso_max_size 1514 && ip -n " + of(w) + " link set lo up";
+    (void)does(
+        filled("for each in $(ip netns list | sed -n 's/^\\({name}[0-9]*-[a-z0-9]*\\).*/\\1/p'); do "
+               "pid=${each#{name}}; [ -d /proc/${pid%-*} ] || ip netns del $each; done",
+               {{"{name}", kName}}));
+    made_ =
+        does(filled("ip netns add {hub} && ip -n {hub} link add name br0 type bridge && "
+                    "ip -n {hub} link set br0 up",
+                    {{"{hub}", hub()}}));
+    for (int w = 0; w < kMost && made_; ++w) {
+      // Packets of their own size: what is lost is one of them.
+      made_ =
+          does(filled("ip netns add {own} && "
+                      "ip -n {hub} link add name {port} type veth peer name e0 netns {own} && "
+                      "ip -n {hub} link set {port} master br0 up && ip -n {own} addr add {host}/24 dev e0 && "
+                      "ip -n {own} link set e0 up gso_max_segs 1 gso_max_size 1514 && "
+                      "ip -n {own} link set lo up",
+                      {{"{hub}", hub()}, {"{own}", of(w)}, {"{port}", port(w)}, {"{host}", host(w)}}));
     }
-    made_ = does(all);
   }
   ~Namespaces() {
     for (int w = 0; w < kMost; ++w) (void)does("ip netns del " + of(w));
@@ -52,31 +68,35 @@ class Namespaces {
   bool made() const { return made_; }
   std::string of(int worker) const { return prefix_ + in_text(worker); }
   static std::string host(int worker) { return "10.77.0." + in_text(worker + 1); }
-  void cut(int worker) const { (void)does("ip -n " + hub() + " link set port" + in_text(worker) + " down"); }
-  void mend(int worker) const { (void)does("ip -n " + hub() + " link set port" + in_text(worker) + " up"); }
+  void cut(int worker) const { set_port(worker, "down"); }
+  void mend(int worker) const { set_port(worker, "up"); }
 
-  // What each worker sends is lost with 5 %, or goes at 50 Mbit/s. What it sends is lost where it comes: TCP sees what
-  // is dropped on its own side.
+  // What each worker sends goes at 50 Mbit/s, or 5 % of what it is sent is lost where it comes: of what is dropped on its own
+  // side TCP hears.
   bool worsen(LinkFault fault) const {
-    for (int w = 0; w < kMost; ++w) {
-      const std::string to = "tc -n " + of(w);
-      bool well = true;
+    bool well = true;
+    for (int w = 0; w < kMost && well; ++w) {
+      const auto one_of = [&](const char* commands) { return does(filled(commands, {{"{own}", of(w)}})); };
       if (fault == LinkFault::kSlow)
-        well = does(to + " qdisc replace dev e0 root tbf rate 50mbit burst 32k latency 100ms");
-      if (fault == LinkFault::kLoss) {
-        // Where the kernel has no netem, a filter draws a number for each packet, and drops the highest 5 %.
-        well = does(to + " qdisc replace dev e0 root netem loss 5%") ||
-               does(to + " qdisc replace dev e0 clsact && " + to +
-                    " filter add dev e0 ingress bpf direct-action bytecode "
-                    "'4,32 0 0 4294963256,53 0 1 4080218931,6 0 0 2,6 0 0 4294967295'");
-      }
-      if (!well) return false;
+        well = one_of("tc -n {own} qdisc replace dev e0 root tbf rate 50mbit burst 32k latency 100ms");
+      // A filter draws a number for each packet, and drops the highest 5 %: not each kernel has netem.
+      if (fault == LinkFault::kLoss)
+        well = one_of(
+            "tc -n {own} qdisc replace dev e0 clsact && "
+            "tc -n {own} filter add dev e0 ingress bpf direct-action bytecode "
+            "'4,32 0 0 4294963256,53 0 1 4080218931,6 0 0 2,6 0 0 4294967295'");
     }
-    return true;
+    return well;
   }
 
  private:
   std::string hub() const { return prefix_ + "hub"; }
+  static std::string port(int worker) { return "port" + in_text(worker); }
+  void set_port(int worker, const char* how) const {
+    // Where it does not, the peers' runs go well, and the verdict says so.
+    (void)does(filled("ip -n {hub} link set {port} {how}",
+                      {{"{hub}", hub()}, {"{port}", port(worker)}, {"{how}", how}}));
+  }
 
   const std::string prefix_;
   bool made_ = false;
@@ -89,18 +109,19 @@ class Certificates {
     char folder[] = "/tmp/dist-faults-XXXXXX";
     if (mkdtemp(folder) == nullptr) return;
     folder_ = folder;
-    const std::string key = " -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
-    std::string all = "cd " + folder_ + " && openssl req -x509" + key +
-                      " -days 2 -subj /CN=faults -keyout ca.key -out ca.pem";
-    for (int w = 0; w < kMost; ++w) {
-      const std::string own = "w" + in_text(w);
-      all += " && openssl req" + key + " -subj /CN=" + own + " -keyout " + own + ".key -out " + own +
-             ".csr && echo subjectAltName=IP:" + Namespaces::host(w) + " >" + own +
-             ".ext && openssl x509 -req -in " + own +
-             ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2" + " -extfile " + own + ".ext -out " +
-             own + ".pem";
+    made_ = does(
+        filled("cd {folder} && openssl req -x509 {key} -days 2 -subj /CN=faults -keyout ca.key -out ca.pem",
+               {{"{folder}", folder_}, {"{key}", kKey}}));
+    for (int w = 0; w < kMost && made_; ++w) {
+      made_ = does(
+          filled("cd {folder} && openssl req {key} -subj /CN={own} -keyout {own}.key -out {own}.csr && "
+                 "echo subjectAltName=IP:{host} >{own}.ext && openssl x509 -req -in {own}.csr -CA ca.pem "
+                 "-CAkey ca.key -CAcreateserial -days 2 -extfile {own}.ext -out {own}.pem",
+                 {{"{folder}", folder_},
+                  {"{key}", kKey},
+                  {"{own}", "w" + in_text(w)},
+                  {"{host}", Namespaces::host(w)}}));
     }
-    made_ = does(all);
   }
   ~Certificates() {
     if (!folder_.empty()) (void)does("rm -r " + folder_);
@@ -110,12 +131,16 @@ class Certificates {
 
   bool made() const { return made_; }
   std::vector<std::string> environment(int worker) const {
-    const std::string own = folder_ + "/w" + in_text(worker);
-    return {"DIST_TLS_CA=" + folder_ + "/ca.pem", "DIST_TLS_CERTIFICATE=" + own + ".pem",
-            "DIST_TLS_KEY=" + own + ".key", "DIST_JOB_SECRET=of the links"};
+    const auto setting = [&](const char* text) {
+      return filled(text, {{"{folder}", folder_}, {"{own}", "w" + in_text(worker)}});
+    };
+    return {setting("DIST_TLS_CA={folder}/ca.pem"), setting("DIST_TLS_CERTIFICATE={folder}/{own}.pem"),
+            setting("DIST_TLS_KEY={folder}/{own}.key"), "DIST_JOB_SECRET=of the links"};
   }
 
  private:
+  static constexpr char kKey[] = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+
   std::string folder_;
   bool made_ = false;
 };
