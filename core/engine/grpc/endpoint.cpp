@@ -15,13 +15,15 @@ constexpr char kBroke[] = " was killed or its connection broke";
 
 }  // namespace
 
-Endpoint::Endpoint(Memory& memory, Config config)
-    : memory_(memory), config_(std::move(config)), service_(*this) {
+Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers)
+    : memory_(memory), config_(std::move(config)), carriers_(std::move(carriers)), service_(*this) {
+  const std::size_t chunk = carriers_ == nullptr ? kChunkBytes : kCarriedBytes;
   ClusterDigest digest;
   for (const std::string& address : config_.addresses) {
     digest.add(address);
     peers_.emplace_back(memory, static_cast<int>(peers_.size()),
-                        "worker " + std::to_string(peers_.size()) + " (" + address + ")", config_.credit);
+                        "worker " + std::to_string(peers_.size()) + " (" + address + ")", config_.credit,
+                        chunk);
   }
   digest.add(config_.digest);
   cluster_ = digest.take();
@@ -35,6 +37,11 @@ std::string Endpoint::start() {
   own.life = Life::kHere;
   own.incarnation = incarnation_;
   own.known = true;
+  if (carriers_ != nullptr) {
+    // Never where all others listen, too: what comes first to a carrier's port is taken for the other end.
+    const std::string why = carriers_->start(host_of(config_.address(config_.me)));
+    if (!why.empty()) return why;
+  }
   grpc::ServerBuilder builder;
   configure(config_, builder, &port_);
   builder.RegisterCallbackGenericService(&service_);
@@ -210,7 +217,8 @@ std::string Endpoint::took_data_in(const LinkRef& link, std::span<const grpc::Sl
       why = link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), peer.inbox);
       if (why != nullptr) break;
     }
-    if (why == nullptr && !link->reader.between_frames()) why = "a message that ends inside a frame";
+    if (why == nullptr && !carries(*link) && !link->reader.between_frames())
+      why = "a message that ends inside a frame";
     ended = peer.inbox.take_ended();
     bye = why == nullptr && peer.inbox.bye();
     if (bye) peer.in_queue.put({.kind = FrameKind::kByeTaken});
@@ -243,7 +251,8 @@ std::string Endpoint::took_data_out(const LinkRef& link, std::span<const grpc::S
       why = link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), peer.outbox);
       if (why != nullptr) break;
     }
-    if (why == nullptr && !link->reader.between_frames()) why = "a message that ends inside a frame";
+    if (why == nullptr && !carries(*link) && !link->reader.between_frames())
+      why = "a message that ends inside a frame";
     ended = peer.outbox.take_ended();
     taken = peer.outbox.bye_taken();
     leaves = peer.outbox.peer_leaves();
@@ -300,7 +309,7 @@ void Endpoint::end_in(Peer& peer, Transfer::End end, bool cut) noexcept {
 
 std::string Endpoint::took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
   if (link->peer >= 0) at(link->peer).heard_ns.store(steady_now_ns(), std::memory_order_relaxed);
-  if (link->stage == Link::Stage::kOpen) {
+  if (link->stage == Link::Stage::kOpen && !carries(*link)) {
     if (link->purpose == Purpose::kControl) return took_control(link, message);
     return link->outgoing ? took_data_out(link, message) : took_data_in(link, message);
   }
@@ -317,6 +326,8 @@ std::string Endpoint::took(const LinkRef& link, std::span<const grpc::Slice> mes
     case Link::Stage::kHello: return took_hello(link, given);
     case Link::Stage::kAnswer: return took_answer(link, given);
     case Link::Stage::kProof: return took_proof(link, given);
+    case Link::Stage::kMeeting:
+    case Link::Stage::kOpen: return took_meeting(link, given);
     default: return took_verdict(link, given);
   }
 }
@@ -326,7 +337,26 @@ void Endpoint::over(const LinkRef& link, const std::string& why, const std::stri
   if (link->peer < 0) return;
   Peer& peer = at(link->peer);
   if (link->purpose == Purpose::kControl) return over_control(peer, link, why, status);
-  const bool opened = link->stage == Link::Stage::kOpen || link->stage == Link::Stage::kVerdict;
+  link->stream_over = true;
+  const CarrierRef carrier = link->carrier();
+  // What was sent before the end of the stream is still there to be read. The carrier ends by itself, or with the lease.
+  if (carrier != nullptr && link->carrying && why.empty() && !closed_) {
+    if (link->outgoing) return;
+    bool gone;
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      gone = peer.in_gone || peer.inbox.bye();
+    }
+    if (!gone) return declare_lost(peer, kBroke, false);
+  }
+  if (carrier != nullptr) carrier->end();
+  over_data(link, why, status);
+}
+
+// Nothing comes on this link any more, and nothing goes.
+void Endpoint::over_data(const LinkRef& link, const std::string& why, const std::string& status) noexcept {
+  Peer& peer = at(link->peer);
+  const bool opened = link->stage >= Link::Stage::kVerdict;
   const std::string broke = why.empty()     ? kBroke
                             : link->refused ? " refuses: " + why
                                             : " breaks the protocol: " + why;
@@ -453,6 +483,9 @@ void Endpoint::stop() noexcept {
     const std::scoped_lock lock(members_);
     unproven_.clear();
   }
+  links.clear();
+  // They hold their links.
+  reap_carriers(true);
   std::unique_lock lock(waking_);
   woken_.wait(lock, [&] { return links_ == 0; });
 }

@@ -30,9 +30,10 @@
 
 namespace dist::grpc_link {
 
-class Endpoint final : public Transport, public LinkUser {
+class Endpoint final : public Transport, public LinkUser, public CarrierUser {
  public:
-  Endpoint(Memory& memory, Config config);
+  // `carriers` NULL: gRPC carries all itself.
+  Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers = nullptr);
   ~Endpoint();
 
   // "": it listens.
@@ -62,16 +63,19 @@ class Endpoint final : public Transport, public LinkUser {
   bool more(Link& link) noexcept override;
   void over(const LinkRef& link, const std::string& why, const std::string& status) noexcept override;
   void destroyed() noexcept override;
+  bool carried(const LinkRef& link, const Carrier& carrier) noexcept override;
+  std::string took_carried(const LinkRef& link, std::span<const std::byte> piece) noexcept override;
+  void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept override;
 
  private:
   // What a proven worker is known to be.
   enum class Life { kUnknown, kHere, kLost, kLeft };
 
   struct Peer {
-    Peer(Memory& memory, int worker, std::string named, std::size_t credit)
+    Peer(Memory& memory, int worker, std::string named, std::size_t credit, std::size_t chunk)
         : number(worker),
           name(std::move(named)),
-          outbox(out_queue, credit),
+          outbox(out_queue, credit, chunk),
           inbox(memory, in_queue, credit) {}
 
     const int number;
@@ -133,6 +137,7 @@ class Endpoint final : public Transport, public LinkUser {
   void begin_out(Peer& peer) noexcept;
   void end_out(Peer& peer, Transfer::End end, bool cut) noexcept;
   void end_in(Peer& peer, Transfer::End end, bool cut) noexcept;
+  void over_data(const LinkRef& link, const std::string& why, const std::string& status) noexcept;
   std::string took_data_in(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
   std::string took_data_out(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
 
@@ -147,6 +152,17 @@ class Endpoint final : public Transport, public LinkUser {
   std::string admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept;
   grpc::ServerGenericBidiReactor* accept(grpc::GenericCallbackServerContext* context);
   void proven(const Link& link) noexcept;
+
+  // ---- meeting.cpp: the carriers of data links ----
+  bool carries(const Link& link) const noexcept {
+    return carriers_ != nullptr && link.purpose == Purpose::kData;
+  }
+  std::string make_carrier(const LinkRef& link, uint32_t attempt) noexcept;
+  std::string begin_meeting(const LinkRef& link, uint32_t after) noexcept;
+  std::string took_meeting(const LinkRef& link, std::span<const std::byte> message) noexcept;
+  void start_carrier(const LinkRef& link, const Meet& other) noexcept;
+  void say_failed(Link& link, uint32_t attempt) noexcept;
+  void reap_carriers(bool all) noexcept;
 
   // ---- members.cpp: who lives ----
   void begin_control() noexcept;
@@ -181,6 +197,10 @@ class Endpoint final : public Transport, public LinkUser {
   int64_t control_retry_ns_ = 0;
   bool refused_ = false;
   std::shared_ptr<grpc::Channel> control_channel_;
+
+  const std::unique_ptr<Carriers> carriers_;
+  std::mutex making_;
+  std::vector<CarrierRef> made_;  // whose threads have not been waited for
 
   Service service_;
   std::unique_ptr<grpc::Server> server_;

@@ -64,6 +64,7 @@ void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
   hello.to = link.peer;
   hello.num_workers = num_workers();
   hello.credit = config_.credit;
+  hello.carried = carriers_ != nullptr ? 1 : 0;
   hello.lease_ns = static_cast<uint64_t>(config_.lease_ns);
   hello.cluster = cluster_;
   hello.sender = incarnation_;
@@ -98,7 +99,7 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
   link->put_raw(proof.data(), proof.size());
   link->stage = Link::Stage::kVerdict;
   // What is sent before the verdict is on its way then, and no second link could send it again.
-  link->open(link->purpose == Purpose::kControl ? peer.control_queue : peer.out_queue);
+  if (!carries(*link)) link->open(link->purpose == Purpose::kControl ? peer.control_queue : peer.out_queue);
   link->flush();
   return "";
 }
@@ -114,7 +115,7 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
   Peer& peer = at(link->peer);
   {
     const std::scoped_lock lock(members_);
-    link->stage = Link::Stage::kOpen;
+    link->stage = carries(*link) ? Link::Stage::kMeeting : Link::Stage::kOpen;
     if (peer.life == Life::kUnknown) peer.life = Life::kHere;
     if (peer.life == Life::kHere && !peer.leaves) peer.why.clear();
     peer.refusals_in_a_row = 0;
@@ -124,7 +125,7 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
     begin_out(peer);
     leave_if_done();
   }
-  return "";
+  return carries(*link) ? begin_meeting(link, 0) : "";
 }
 
 // ---- The server's side ----
@@ -195,6 +196,10 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
     return "it looks for worker " + number(hello.to) + ", and this is " + number(config_.me);
   if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) {
     return "it says that it is worker " + number(hello.from);
+  }
+  if (hello.carried != (carriers_ != nullptr ? 1u : 0u)) {
+    return std::string("data by ") + (hello.carried == 1 ? "Gloo there, gRPC" : "gRPC there, Gloo") +
+           " here: give all workers the same transport";
   }
   if (hello.credit != config_.credit) {
     return "a credit of " + number(static_cast<int64_t>(hello.credit)) + " bytes there, " +
@@ -284,7 +289,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
     peer.life = Life::kHere;
     link->peer = hello.from;
     link->purpose = hello.purpose;
-    link->stage = Link::Stage::kOpen;
+    link->stage = carries(*link) ? Link::Stage::kMeeting : Link::Stage::kOpen;
     peer.heard_ns = steady_now_ns();
     if (!control) peer.connected = true;
     if (!control && closed_) peer.in_queue.put({.kind = FrameKind::kLeaving});
@@ -293,7 +298,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
   Verdict verdict;
   verdict.answer = Verdict::Answer::kWelcome;
   put(*link, verdict);
-  link->open(queue);
+  if (!carries(*link)) link->open(queue);
   if (control) introduce(peer);
   link->flush();
   begin_out(peer);

@@ -40,7 +40,7 @@ void Hello::write(std::byte* to_bytes) const noexcept {
   out.put(from);
   out.put(to);
   out.put(num_workers);
-  out.put(reserved);
+  out.put(carried);
   out.put(credit);
   out.put(lease_ns);
   put_bytes(out, cluster);
@@ -61,7 +61,7 @@ bool Hello::read(const std::byte* bytes) noexcept {
   from = in.take<int32_t>();
   to = in.take<int32_t>();
   num_workers = in.take<int32_t>();
-  reserved = in.take_in<uint32_t>(0, 0);
+  carried = in.take_in<uint32_t>(0, 1);
   credit = in.take<uint64_t>();
   lease_ns = in.take<uint64_t>();
   take_bytes(in, &cluster);

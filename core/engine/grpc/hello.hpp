@@ -39,7 +39,7 @@ struct Hello {
   int32_t from = 0;
   int32_t to = 0;
   int32_t num_workers = 0;
-  uint32_t reserved = 0;
+  uint32_t carried = 0;  // 1: data links have carriers
   uint64_t credit = 0;
   uint64_t lease_ns = 0;
   Digest cluster{};

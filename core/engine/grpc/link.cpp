@@ -18,7 +18,36 @@ void Link::open(FrameQueue& queue) noexcept {
   open_ = true;
 }
 
+void Link::open_carried() noexcept {
+  const std::scoped_lock lock(mutex_);
+  carried_ = true;
+  open_ = true;
+}
+
+bool Link::change_carrier(CarrierRef* carrier) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (closing_) return false;
+  carrier_.swap(*carrier);
+  return true;
+}
+
+CarrierRef Link::carrier() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return carrier_;
+}
+
+bool Link::ending() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return closing_;
+}
+
 void Link::flush() noexcept {
+  CarrierRef carrier;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (carried_ && !closing_) carrier = carrier_;
+  }
+  if (carrier != nullptr) carrier->flush();
   for (;;) {
     bool last = false;
     bool write = false;
@@ -77,6 +106,12 @@ void Link::no_more_writes() noexcept {
 
 void Link::end(const std::string& why) noexcept {
   const LinkRef stays = weak_from_this().lock();
+  CarrierRef carrier;
+  {
+    const std::scoped_lock lock(mutex_);
+    carrier = carrier_;
+  }
+  if (carrier != nullptr) carrier->end();
   {
     const std::scoped_lock lock(mutex_);
     if (why_.empty()) why_ = why;

@@ -20,14 +20,12 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/grpc/carrier.hpp"
 #include "core/engine/grpc/frame.hpp"
 #include "core/engine/grpc/hello.hpp"
 #include "core/engine/grpc/queue.hpp"
 
 namespace dist::grpc_link {
-
-class Link;
-using LinkRef = std::shared_ptr<Link>;
 
 inline constexpr char kMethod[] = "/dist.Workers/Link";
 
@@ -50,7 +48,7 @@ class LinkUser {
 class Link : public std::enable_shared_from_this<Link> {
  public:
   // What is waited for.
-  enum class Stage { kHello, kAnswer, kProof, kVerdict, kOpen };
+  enum class Stage { kHello, kAnswer, kProof, kVerdict, kMeeting, kOpen };
 
   virtual ~Link() = default;
   Link(const Link&) = delete;
@@ -60,9 +58,15 @@ class Link : public std::enable_shared_from_this<Link> {
   void put_raw(const std::byte* data, std::size_t bytes);
   // Frames flow, out of this queue, from here on.
   void open(FrameQueue& queue) noexcept;
+  // The same by its carrier; what is put raw goes by the stream all the same.
+  void open_carried() noexcept;
   bool opened() const noexcept { return open_; }
+  // Whoever had this place before has been taken out of it. False: the link ends, and takes none.
+  bool change_carrier(CarrierRef* carrier) noexcept;
+  CarrierRef carrier() const noexcept;
+  bool ending() const noexcept;
   void flush() noexcept;
-  // Cuts it. over() comes soon after.
+  // Cuts it, and its carrier. over() comes soon after.
   void end(const std::string& why) noexcept;
   // The same once everything that was put has gone; of servers.
   void end_after_writes(const std::string& why) noexcept;
@@ -80,6 +84,12 @@ class Link : public std::enable_shared_from_this<Link> {
   FrameReader reader;
   std::byte control_data[kReasonTextBytes + 1] = {};
   std::string peer_names;  // by its certificate, each with a line end
+  // Of its carriers.
+  std::atomic<uint32_t> attempt{0};
+  std::byte meets[2][Meet::kBytes] = {};  // the sender's, the receiver's
+  std::atomic<bool> met{false};           // the one of this attempt has been started
+  std::atomic<bool> carrying{false};
+  std::atomic<bool> stream_over{false};
 
  protected:
   explicit Link(LinkUser& user) noexcept : user_(user) {}
@@ -100,7 +110,9 @@ class Link : public std::enable_shared_from_this<Link> {
   LinkRef self_;  // until gRPC is done with it
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  CarrierRef carrier_;
+  bool carried_ = false;
   std::deque<std::vector<std::byte>> raw_;
   FrameQueue* queue_ = nullptr;
   std::atomic<bool> open_{false};

@@ -152,7 +152,7 @@ bool Outbox::put_chunk() noexcept {
   if (!has_chunks()) return false;
   Transfer& transfer = *lists_[kGranted].first;
   const Transfer::Message& message = transfer.message();
-  const std::size_t bytes = std::min(kChunkBytes, message.bytes - transfer.moved);
+  const std::size_t bytes = std::min(chunk_, message.bytes - transfer.moved);
   sink_.put({.kind = FrameKind::kChunk, .id = transfer.id, .bytes = bytes, .offset = transfer.moved},
             message.data + transfer.moved);
   transfer.moved += bytes;

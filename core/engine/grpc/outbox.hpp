@@ -16,7 +16,9 @@ class Outbox final : public FrameTaker {
   // Those that are offered or granted at a time: more is a mistake of somebody's.
   static constexpr std::size_t kMostOffers = std::size_t{1} << 20;
 
-  Outbox(FrameSink& sink, std::size_t credit) noexcept : sink_(sink), credit_(credit) {}
+  // `chunk`: what a piece of a granted message has at most.
+  Outbox(FrameSink& sink, std::size_t credit, std::size_t chunk = kChunkBytes) noexcept
+      : sink_(sink), credit_(credit), chunk_(chunk) {}
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
@@ -56,6 +58,7 @@ class Outbox final : public FrameTaker {
 
   FrameSink& sink_;
   const std::size_t credit_;
+  const std::size_t chunk_;
   std::size_t used_ = 0;
   uint64_t last_id_ = 0;
   std::size_t offers_ = 0;

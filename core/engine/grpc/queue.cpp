@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/grpc/queue.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace dist::grpc_link {
@@ -14,6 +15,15 @@ void FrameQueue::seal() noexcept {
 void FrameQueue::put(const Frame& frame, const std::byte* data) noexcept {
   const auto bytes = static_cast<std::size_t>(frame.data_bytes());
   const std::scoped_lock lock(mutex_);
+  if (direct_ != nullptr) {
+    if (Frame::kBytes + bytes <= direct_room_ - direct_bytes_ && slices_.empty() && tail_.empty()) {
+      frame.write(direct_ + direct_bytes_);
+      if (bytes != 0) std::memcpy(direct_ + direct_bytes_ + Frame::kBytes, data, bytes);
+      direct_bytes_ += Frame::kBytes + bytes;
+      return;
+    }
+    direct_room_ = direct_bytes_;
+  }
   if (bytes <= kSharedBytes) {
     const std::size_t at = tail_.size();
     tail_.resize(at + Frame::kBytes + bytes);
@@ -41,6 +51,11 @@ bool FrameQueue::take(grpc::ByteBuffer* message) noexcept {
   } while (end < slices_.size() && bytes + slices_[end].size() <= kWriteBytes);
   *message = grpc::ByteBuffer(&slices_[first_], end - first_);
   for (; first_ < end; ++first_) slices_[first_] = grpc::Slice();
+  drop_taken();
+  return true;
+}
+
+void FrameQueue::drop_taken() noexcept {
   if (first_ == slices_.size()) {
     slices_.clear();
     first_ = 0;
@@ -48,7 +63,41 @@ bool FrameQueue::take(grpc::ByteBuffer* message) noexcept {
     slices_.erase(slices_.begin(), slices_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
   }
-  return true;
+}
+
+std::size_t FrameQueue::drain(std::byte* to, std::size_t room) noexcept {
+  const std::scoped_lock lock(mutex_);
+  std::size_t bytes = 0;
+  if (tail_.size() > room) seal();
+  while (first_ < slices_.size() && bytes < room) {
+    const grpc::Slice& slice = slices_[first_];
+    const std::size_t some = std::min(room - bytes, slice.size() - drained_);
+    std::memcpy(to + bytes, slice.begin() + drained_, some);
+    bytes += some;
+    drained_ += some;
+    if (drained_ < slice.size()) return bytes;
+    slices_[first_++] = grpc::Slice();
+    drained_ = 0;
+  }
+  drop_taken();
+  if (!slices_.empty() || tail_.size() > room - bytes) return bytes;
+  if (!tail_.empty()) std::memcpy(to + bytes, tail_.data(), tail_.size());
+  bytes += tail_.size();
+  tail_.clear();
+  return bytes;
+}
+
+void FrameQueue::begin_direct(std::byte* to, std::size_t room) noexcept {
+  const std::scoped_lock lock(mutex_);
+  direct_ = to;
+  direct_room_ = room;
+  direct_bytes_ = 0;
+}
+
+std::size_t FrameQueue::end_direct() noexcept {
+  const std::scoped_lock lock(mutex_);
+  direct_ = nullptr;
+  return direct_bytes_;
 }
 
 bool FrameQueue::empty() const noexcept {
@@ -60,6 +109,7 @@ void FrameQueue::clear() noexcept {
   const std::scoped_lock lock(mutex_);
   slices_.clear();
   first_ = 0;
+  drained_ = 0;
   tail_.clear();
 }
 

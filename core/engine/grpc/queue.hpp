@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FrameQueue: frames that wait for a link, in slices of gRPC's, each of whole frames. It outlives links, so that what was
-// sent before there is one goes on the first.
+// sent before there is one goes on the first. A carrier takes bytes instead of slices; one queue has either.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -22,6 +22,11 @@ class FrameQueue final : public FrameSink {
   void put(const Frame& frame, const std::byte* data = nullptr) noexcept override;
   // Moves the first of them into one message; false: there are none.
   bool take(grpc::ByteBuffer* message) noexcept;
+  // The next bytes of them, at most `room`; how many. Cut anywhere.
+  std::size_t drain(std::byte* to, std::size_t room) noexcept;
+  // What is put from here on goes to `to`, as long as it fits and comes one after the other. end_direct(): how much did.
+  void begin_direct(std::byte* to, std::size_t room) noexcept;
+  std::size_t end_direct() noexcept;
   bool empty() const noexcept;
   void clear() noexcept;
 
@@ -30,11 +35,16 @@ class FrameQueue final : public FrameSink {
   static constexpr std::size_t kSharedBytes = 4096;
   static constexpr std::size_t kTailBytes = 16384;
   void seal() noexcept;
+  void drop_taken() noexcept;
 
   mutable std::mutex mutex_;
   std::vector<grpc::Slice> slices_;
   std::size_t first_ = 0;  // of the slices: those before it have been taken
   std::vector<std::byte> tail_;
+  std::size_t drained_ = 0;  // of the first slice
+  std::byte* direct_ = nullptr;
+  std::size_t direct_room_ = 0;
+  std::size_t direct_bytes_ = 0;
 };
 
 }  // namespace dist::grpc_link

@@ -69,13 +69,14 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
     const int64_t within = std::clamp(config_.lease_ns, kLeastProveNs, kMostProveNs);
     for (const LinkRef& each : unproven_) {
       // One whose proof is on its way is this worker's own, and its peer's lease decides.
-      if (each->opened()) continue;
+      if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
       if (is_due(each->born_ns + within)) ended.push_back(each);
     }
     control = is_due(control_retry_ns_) && !closed_;
   }
   for (const LinkRef& each : ended) each->end("it has proven nothing in time");
   if (control) begin_control();
+  reap_carriers(false);
   for (Peer& peer : peers_) {
     if (peer.number == me()) continue;
     if (paused) peer.heard_ns.store(now, std::memory_order_relaxed);

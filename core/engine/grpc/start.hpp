@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the modules that have gRPC in them do for libdist (core/engine/grpc_module.hpp).
+#pragma once
+
+#include <memory>
+
+#include "core/engine/grpc/carrier.hpp"
+#include "core/engine/grpc_module.hpp"
+
+namespace dist::grpc_link {
+
+void silence() noexcept;
+// `make` NULL: gRPC carries all itself. Else it throws std::bad_alloc.
+dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carriers> (*make)(Memory& memory),
+                           Transport** out, void** handle, char* why, std::size_t size) noexcept;
+void stop_endpoint(void* handle) noexcept;
+
+}  // namespace dist::grpc_link
