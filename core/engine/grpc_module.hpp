@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libdist and libdist-grpc.so have between them: one table, found by name. Both are of one version, to the letter, or
-// the module is not used. Texts of errors are handed over, since each has an error record of its own.
+// What libdist and libdist-grpc.so, or libdist-gloo.so, have between them: one table, found by name. Both are of one
+// version, to the letter, or the module is not used. Texts of errors are handed over, since each has an error record of its own.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 namespace dist {
 
 #define DIST_GRPC_PROTOCOL "1"
+#define DIST_GLOO_PROTOCOL "1 with Gloo"
 
 // What has been checked. Texts stay for the call alone.
 struct GrpcModuleConfig {
@@ -43,6 +44,7 @@ struct GrpcModule {
 };
 
 inline constexpr char kGrpcModuleEntry[] = "dist_grpc_module";
+inline constexpr char kGlooModuleEntry[] = "dist_gloo_module";
 using GrpcModuleEntry = const GrpcModule* (*)();
 
 }  // namespace dist

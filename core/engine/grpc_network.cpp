@@ -12,7 +12,20 @@
 namespace dist {
 namespace {
 
-constexpr char kVersion[] = "libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL;
+// One of the two libraries.
+struct Kind {
+  const char* file;
+  const char* entry;
+  const char* version;
+  const char* how;  // to have it
+};
+constexpr Kind kGrpc = {
+    "libdist-grpc.so", kGrpcModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL,
+    "-Dgrpc=enabled, which needs gRPC for C++ and nettle (Debian: libgrpc++-dev nettle-dev)"};
+constexpr Kind kGloo = {
+    "libdist-gloo.so", kGlooModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GLOO_PROTOCOL,
+    "-Dgloo=enabled, which needs gRPC for C++, nettle and Gloo (Debian: libgrpc++-dev nettle-dev "
+    "libgloo-dev)"};
 constexpr std::size_t kMostAddressBytes = 255;
 constexpr std::size_t kMostSecretBytes = 4096;
 constexpr std::size_t kMostPemBytes = std::size_t{1} << 20;
@@ -125,7 +138,18 @@ Status check(const GrpcOptions& options) noexcept {
         "there",
         given);
   }
+  if (given != 0 && options.gloo) {
+    return failed_precondition(
+        "transport gloo sends data as plain text, and TLS certificates are given (DIST_TLS_CA, "
+        "DIST_TLS_CERTIFICATE, DIST_TLS_KEY): leave them out, or use transport grpc");
+  }
   if (given == 0 && !all_loopback && !options.allow_plaintext) {
+    if (options.gloo) {
+      return failed_precondition(
+          "transport gloo sends data as plain text, and not all workers are on loopback: use transport grpc "
+          "with "
+          "TLS, or give DIST_PLAINTEXT=1, with which anybody on the way can read and change what is sent");
+    }
     return failed_precondition(
         "not all addresses are on loopback: set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY, or "
         "DIST_PLAINTEXT=1");
@@ -139,7 +163,7 @@ Status check(const GrpcOptions& options) noexcept {
 
 // ---- The library ----
 
-Status load(const char* path, const GrpcModule** out) noexcept {
+Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept {
   // gRPC's log function is one for the process: where gRPC was there before, it is the host's to say.
   const bool own_log = !is_loaded("libgpr.so");
   Library library;
@@ -147,44 +171,40 @@ Status load(const char* path, const GrpcModule** out) noexcept {
   if (!library.load(path, why, sizeof why)) {
     return fail(DIST_UNAVAILABLE, "%s cannot be loaded: %s", path, why);
   }
-  const auto entry = reinterpret_cast<GrpcModuleEntry>(library.symbol(kGrpcModuleEntry));
+  const auto entry = reinterpret_cast<GrpcModuleEntry>(library.symbol(kind.entry));
   const GrpcModule* const table = entry == nullptr ? nullptr : entry();
-  if (table == nullptr) return fail(DIST_UNAVAILABLE, "%s is no libdist-grpc.so", path);
+  if (table == nullptr) return fail(DIST_UNAVAILABLE, "%s is no %s", path, kind.file);
   if (strnlen(table->version, sizeof table->version) == sizeof table->version ||
-      std::strcmp(table->version, kVersion) != 0) {
+      std::strcmp(table->version, kind.version) != 0) {
     return fail(DIST_UNAVAILABLE,
                 "%s is of another version than this libdist: %.60s, not %s; install both from one build",
-                path, Shown(table->version).c_str(), kVersion);
+                path, Shown(table->version).c_str(), kind.version);
   }
   if (own_log) table->silence();
   *out = table;
   return kOk;
 }
 
-Status find_and_load(const char* given, const GrpcModule** out) noexcept {
+Status find_and_load(const Kind& kind, const char* given, const GrpcModule** out) noexcept {
   if (given != nullptr) {
-    if (file_is_there(given)) return load(given, out);
-    return fail(DIST_UNAVAILABLE,
-                "libdist-grpc.so is not installed (looked for %s); build libdist with -Dgrpc=enabled, which "
-                "needs gRPC for C++ and nettle (Debian: libgrpc++-dev nettle-dev)",
-                Shown(given).c_str());
+    if (file_is_there(given)) return load(kind, given, out);
+    return fail(DIST_UNAVAILABLE, "%s is not installed (looked for %s); build libdist with %s", kind.file,
+                Shown(given).c_str(), kind.how);
   }
   char folder[kPathBytes - 64] = "";
   char paths[3][kPathBytes] = {};
   std::size_t n = 0;
   if (own_folder(folder, sizeof folder)) {
-    std::snprintf(paths[n++], kPathBytes, "%s/dist/libdist-grpc.so", folder);
-    std::snprintf(paths[n++], kPathBytes, "%s/libdist-grpc.so", folder);
+    std::snprintf(paths[n++], kPathBytes, "%s/dist/%s", folder, kind.file);
+    std::snprintf(paths[n++], kPathBytes, "%s/%s", folder, kind.file);
   }
   if (sizeof DIST_GRPC_FOLDER > 1)
-    std::snprintf(paths[n++], kPathBytes, "%s/libdist-grpc.so", DIST_GRPC_FOLDER);
+    std::snprintf(paths[n++], kPathBytes, "%s/%s", DIST_GRPC_FOLDER, kind.file);
   for (std::size_t i = 0; i < n; ++i) {
-    if (file_is_there(paths[i])) return load(paths[i], out);
+    if (file_is_there(paths[i])) return load(kind, paths[i], out);
   }
-  return fail(DIST_UNAVAILABLE,
-              "libdist-grpc.so is not installed (looked in %s/dist, %s and %s); build libdist with "
-              "-Dgrpc=enabled, which needs gRPC for C++ and nettle (Debian: libgrpc++-dev nettle-dev)",
-              folder, folder, DIST_GRPC_FOLDER);
+  return fail(DIST_UNAVAILABLE, "%s is not installed (looked in %s/dist, %s and %s); build libdist with %s",
+              kind.file, folder, folder, DIST_GRPC_FOLDER, kind.how);
 }
 
 const char* text_of(const char* text) noexcept { return text == nullptr ? "" : text; }
@@ -201,7 +221,7 @@ Status GrpcNetwork::create(const dist_allocator& allocator, const GrpcOptions& o
                            Ref<GrpcNetwork>* out) {
   DIST_TRY(check(options));
   const GrpcModule* module = nullptr;
-  DIST_TRY(find_and_load(options.module, &module));
+  DIST_TRY(find_and_load(options.gloo ? kGloo : kGrpc, options.module, &module));
   Ref<Memory> memory;
   DIST_TRY(create_memory(allocator, "allocator", &memory));
   *out = make_counted<GrpcNetwork>(*memory, options, *module);
@@ -223,6 +243,7 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
       generation_(options.generation),
       lease_ns_(options.lease_ns == 0 ? kDefaultLeaseNs : options.lease_ns),
       credit_(options.credit == 0 ? kDefaultCredit : static_cast<std::size_t>(options.credit)),
+      gloo_(options.gloo),
       module_(module) {
   addresses_.reserve(options.addresses.size());
   for (const char* const each : options.addresses) addresses_.emplace_back(each);
@@ -265,10 +286,10 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
 }
 
 void GrpcNetwork::describe(char* text, std::size_t size) const noexcept {
-  std::snprintf(text, size,
-                "processes, reached by gRPC (%s%s) from %s; one is lost after %.4g s without a word",
-                ca_.empty() ? "plain text" : "TLS", secret_.empty() ? "" : ", with the job's secret",
-                bind_address_.c_str(), static_cast<double>(lease_ns_) * 1e-9);
+  std::snprintf(
+      text, size, "processes, reached by gRPC (%s%s) from %s%s; one is lost after %.4g s without a word",
+      ca_.empty() ? "plain text" : "TLS", secret_.empty() ? "" : ", with the job's secret",
+      bind_address_.c_str(), gloo_ ? ", with data over Gloo" : "", static_cast<double>(lease_ns_) * 1e-9);
 }
 
 }  // namespace dist

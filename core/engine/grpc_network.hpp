@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // GrpcNetwork: workers that are processes, and reach each other by gRPC. What speaks gRPC is a library of its own, which is
-// loaded when such a network is made (core/engine/grpc); nothing of gRPC is in libdist itself.
+// loaded when such a network is made (core/engine/grpc); nothing of gRPC is in libdist itself. With `gloo` it is another one
+// (core/engine/gloo): gRPC says who the workers are and who lives, and the data go as plain text over Gloo's tcp transport.
 //
 // Each worker listens on its own address from join() on, and not before. Worker 0 says who has joined and who lives. A worker
 // is lost when its connection breaks, or when nothing has been heard of it for a lease; it stays lost in this generation.
 //
-// The library is looked for as `dist/libdist-grpc.so` beside libdist.so, then without `dist/`, then where libdist was
+// The library is looked for as `dist/libdist-grpc.so` (`libdist-gloo.so`) beside libdist.so, then without `dist/`, then where libdist was
 // configured to be installed; the first that is there must be of the same version. A program that libdist is linked into
 // statically stands for libdist.so in this.
 #pragma once
@@ -36,6 +37,7 @@ struct GrpcOptions {
   const char* certificate = nullptr;
   const char* key = nullptr;
   bool allow_plaintext = false;  // off loopback
+  bool gloo = false;             // carries the data: never with TLS
   uint32_t generation = 0;
   int64_t lease_ns = 0;          // 0: kDefaultLeaseNs
   int64_t credit = 0;            // 0: kDefaultCredit
@@ -74,6 +76,7 @@ class GrpcNetwork final : public Network {
   const uint32_t generation_;
   const int64_t lease_ns_;
   const std::size_t credit_;
+  const bool gloo_;
   const GrpcModule& module_;
   bool joined_ = false;
   void* handle_ = nullptr;

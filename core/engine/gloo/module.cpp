@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libdist-gloo.so shows: one function, which gives its table.
+#include "core/engine/gloo/carrier.hpp"
+#include "core/engine/grpc/start.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+dist_status start(const GrpcModuleConfig& config, Transport** out, void** handle, char* why,
+                  std::size_t size) noexcept {
+  const auto make = [](Memory& memory) -> std::unique_ptr<Carriers> {
+    return std::make_unique<GlooCarriers>(memory);
+  };
+  return start_endpoint(config, make, out, handle, why, size);
+}
+
+constexpr GrpcModule kModule = {"libdist " DIST_GRPC_VERSION ", protocol " DIST_GLOO_PROTOCOL, silence, start,
+                                stop_endpoint};
+
+}  // namespace
+}  // namespace dist::grpc_link
+
+extern "C" [[gnu::visibility("default")]] const dist::GrpcModule* dist_gloo_module();
+extern "C" const dist::GrpcModule* dist_gloo_module() { return &dist::grpc_link::kModule; }
