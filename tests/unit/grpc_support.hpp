@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that are networks of their own over gRPC, on loopback.
+// Workers that are networks of their own over gRPC, on loopback; with data over Gloo where GLOO_MODULE is defined.
 #pragma once
 
 #include <arpa/inet.h>
@@ -53,7 +53,12 @@ class GrpcWorkers final : public TransportFixture {
     options.addresses = addresses_;
     options.me = worker;
     options.credit = static_cast<int64_t>(credit_);
+#ifdef GLOO_MODULE
+    options.gloo = true;
+    options.module = GLOO_MODULE;
+#else
     options.module = GRPC_MODULE;
+#endif
     return options;
   }
   // What each joins with is `change`d before.

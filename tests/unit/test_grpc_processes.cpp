@@ -33,7 +33,12 @@ int worker_main(int argc, char** argv) {
   options.me = me;
   options.lease_ns = std::atoll(argv[3]);
   options.credit = 4096;
+#ifdef GLOO_MODULE
+  options.gloo = true;
+  options.module = GLOO_MODULE;
+#else
   options.module = GRPC_MODULE;
+#endif
   Ref<GrpcNetwork> network;
   Transport* transport = nullptr;
   if (!GrpcNetwork::create({}, options, &network).ok() || !network->join(me, &transport).ok()) {

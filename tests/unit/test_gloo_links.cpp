@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/engine/gloo: which carriers are let in, what goes over them, and what refuses to be carried so.
+#include <dirent.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/grpc_support.hpp"
+
+namespace dist {
+namespace {
+
+using End = Transfer::End;
+
+// ---- What the options say ----
+
+Status create(const GrpcOptions& options) {
+  Ref<GrpcNetwork> network;
+  return GrpcNetwork::create({}, options, &network);
+}
+
+void data_in_plain_text_are_refused_where_they_may_not_be(void**) {
+  const GrpcWorkers workers(2, 4096);
+  GrpcOptions options = workers.options(0);
+  assert_true(create(options).ok());
+  options.ca = options.certificate = options.key = "PEM";
+  assert_int_equal(create(options).code(), DIST_FAILED_PRECONDITION);
+  assert_says(std::string(last_error().message), "TLS certificates are given");
+  options = workers.options(0);
+  const char* const far[] = {"10.0.0.1:4000", "10.0.0.2:4000"};
+  options.addresses = far;
+  assert_int_equal(create(options).code(), DIST_FAILED_PRECONDITION);
+  assert_says(std::string(last_error().message), "DIST_PLAINTEXT=1");
+  options.allow_plaintext = true;
+  assert_int_equal(create(options).code(), DIST_FAILED_PRECONDITION);
+  assert_says(std::string(last_error().message), "DIST_JOB_SECRET");
+  options.secret = "known to all";
+  assert_true(create(options).ok());
+}
+
+void a_library_that_is_not_there_is_named(void**) {
+  const GrpcWorkers workers(2, 4096);
+  GrpcOptions options = workers.options(0);
+  options.module = "/nowhere/libdist-gloo.so";
+  assert_int_equal(create(options).code(), DIST_UNAVAILABLE);
+  assert_says(std::string(last_error().message), "libdist-gloo.so is not installed");
+  assert_says(std::string(last_error().message), "libgloo-dev");
+  // The other library is none.
+  options.module = GRPC_MODULE;
+  assert_int_equal(create(options).code(), DIST_UNAVAILABLE);
+  assert_says(std::string(last_error().message), "is no libdist-gloo.so");
+}
+
+void workers_with_other_transports_refuse_each_other(void**) {
+  GrpcWorkers workers(2, 4096);
+  Transport& first = workers.join(0);
+  Transport& second = workers.join_with(1, [](GrpcOptions& options) {
+    options.gloo = false;
+    options.module = GRPC_MODULE;
+  });
+  await([&] { return second.lost(0); });
+  assert_says(why(second, 0), "data by gRPC there, Gloo here: give all workers the same transport");
+  first.close();
+  second.close();
+}
+
+// ---- What goes over them ----
+
+std::vector<std::byte> numbers(std::size_t bytes, unsigned seed) {
+  std::vector<std::byte> all(bytes);
+  std::mt19937 random(seed);
+  for (std::byte& each : all) each = static_cast<std::byte>(random());
+  return all;
+}
+
+void messages_of_all_sizes_arrive_both_ways_at_once(void**) {
+  // Around what a header, a carried message and the credit are.
+  constexpr std::size_t kCredit = 1 << 20;
+  std::vector<std::size_t> sizes = {0, 1, 55, 56, 57, 4096, 16384, 131072, 1048576, 1048577, 5000011};
+  for (const std::size_t around : {4096u - 56, 4096u, 131072u - 56, 131072u, 131072u + 56, 2 * 131072u}) {
+    for (int d = -1; d <= 1; ++d) sizes.push_back(around + static_cast<std::size_t>(d));
+  }
+  GrpcWorkers workers(2, kCredit);
+  Transport* const both[] = {&workers.join(0), &workers.join(1)};
+  const std::size_t n = sizes.size() * 3;
+  std::vector<std::vector<std::byte>> given[2];
+  std::vector<std::vector<std::byte>> got[2];
+  std::vector<Transfer> sends[2] = {std::vector<Transfer>(n), std::vector<Transfer>(n)};
+  std::vector<Transfer> receives[2] = {std::vector<Transfer>(n), std::vector<Transfer>(n)};
+  for (int w = 0; w < 2; ++w) {
+    for (std::size_t i = 0; i < n; ++i) {
+      given[w].push_back(
+          numbers(sizes[i % sizes.size()], static_cast<unsigned>(2 * i) + static_cast<unsigned>(w)));
+      got[w].emplace_back(sizes[i % sizes.size()]);
+    }
+  }
+  std::thread other([&] {
+    for (std::size_t i = n; i-- > 0;) {
+      both[1]->receive(0, {.number = i}, got[1][i].data(), got[1][i].size(), receives[1][i]);
+      both[1]->send(0, {.number = i}, given[1][i].data(), given[1][i].size(), sends[1][i]);
+    }
+  });
+  for (std::size_t i = 0; i < n; ++i) {
+    both[0]->send(1, {.number = i}, given[0][i].data(), given[0][i].size(), sends[0][i]);
+    both[0]->receive(1, {.number = i}, got[0][i].data(), got[0][i].size(), receives[0][i]);
+  }
+  other.join();
+  for (int w = 0; w < 2; ++w) {
+    for (std::size_t i = 0; i < n; ++i) {
+      await([&] { return sends[w][i].over() && receives[w][i].over(); });
+      assert_true(sends[w][i].end() == End::kDone && receives[w][i].end() == End::kDone);
+      assert_true(got[w][i] == given[1 - w][i]);
+    }
+  }
+  both[0]->close();
+  both[1]->close();
+}
+
+// ---- Who comes to their ports ----
+
+// Ports on which this process listens, but those.
+std::set<int> listening(const std::set<int>& but) {
+  std::set<std::string> own;
+  DIR* const folder = opendir("/proc/self/fd");
+  for (const dirent* each = readdir(folder); each != nullptr; each = readdir(folder)) {
+    char target[64] = "";
+    const std::string name = std::string("/proc/self/fd/") + each->d_name;
+    if (readlink(name.c_str(), target, sizeof target - 1) > 0 && std::strncmp(target, "socket:[", 8) == 0) {
+      own.insert(std::string(target + 8, std::strlen(target + 8) - 1));
+    }
+  }
+  closedir(folder);
+  std::set<int> ports;
+  std::ifstream table("/proc/net/tcp");
+  std::string line;
+  std::getline(table, line);
+  while (std::getline(table, line)) {
+    unsigned address = 0;
+    unsigned port = 0;
+    unsigned state = 0;
+    char inode[32] = "";
+    if (std::sscanf(line.c_str(), " %*u: %x:%x %*x:%*x %x %*s %*s %*s %*s %*s %31s", &address, &port, &state,
+                    inode) == 4 &&
+        state == 0x0A && own.count(inode) == 1 && but.count(static_cast<int>(port)) == 0) {
+      assert_int_equal(address, htonl(INADDR_LOOPBACK));
+      ports.insert(static_cast<int>(port));
+    }
+  }
+  return ports;
+}
+
+// A stranger takes each port that waits for a worker before that comes, and says nothing, or nonsense; not for ever.
+void who_takes_the_place_of_a_worker_is_found_out(void**) {
+  GrpcWorkers workers(2, 4096);
+  Transport& first = workers.join(0);
+  Transport& second = workers.join(1);
+  std::set<int> known;
+  for (int w = 0; w < 2; ++w) {
+    known.insert(std::atoi(workers.address(w).substr(workers.address(w).rfind(':') + 1).c_str()));
+  }
+  std::atomic<bool> enough{false};
+  std::atomic<int> taken{0};
+  std::thread stranger([&] {
+    std::vector<int> held;
+    while (!enough && taken < 4) {
+      for (const int port : listening(known)) {
+        const int fd = socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = htons(static_cast<uint16_t>(port));
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+          ++taken;
+          (void)!::send(fd, "GET / HTTP/1.1\r\n", taken % 2 == 0 ? 16 : 0, MSG_NOSIGNAL);
+        }
+        held.push_back(fd);
+      }
+    }
+    await([&] { return enough.load(); });
+    for (const int fd : held) ::close(fd);
+  });
+  assert_speak(first, second, 1);
+  assert_speak(second, first, 2);
+  enough = true;
+  stranger.join();
+  assert_false(first.lost(1) || second.lost(0));
+  // Nobody waits at a port any more.
+  assert_true(listening(known).empty());
+  first.close();
+  second.close();
+}
+
+// ---- Their ends ----
+
+void networks_end_while_they_meet(void**) {
+  for (int i = 0; i < 20; ++i) {
+    GrpcWorkers workers(2, 4096);
+    const auto briefly = [](GrpcOptions& options) { options.lease_ns = 1'000'000'000; };
+    Transport& first = workers.join_with(0, briefly);
+    workers.join_with(1, briefly);
+    std::byte byte{1};
+    Transfer send;
+    first.send(1, {.number = 1}, &byte, 1, send);
+    first.close();
+    workers.end(static_cast<std::size_t>(i % 2));
+  }
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(data_in_plain_text_are_refused_where_they_may_not_be),
+      cmocka_unit_test(a_library_that_is_not_there_is_named),
+      cmocka_unit_test(workers_with_other_transports_refuse_each_other),
+      cmocka_unit_test(messages_of_all_sizes_arrive_both_ways_at_once),
+      cmocka_unit_test(who_takes_the_place_of_a_worker_is_found_out),
+      cmocka_unit_test(networks_end_while_they_meet),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
