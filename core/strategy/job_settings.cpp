@@ -33,11 +33,14 @@ Status read_transport(int32_t* out) noexcept {
   static constexpr struct {
     const char* word;
     int32_t transport;
-  } kWords[] = {{"auto", DIST_TRANSPORT_AUTO}, {"none", DIST_TRANSPORT_NONE}, {"grpc", DIST_TRANSPORT_GRPC}};
+  } kWords[] = {{"auto", DIST_TRANSPORT_AUTO},
+                {"none", DIST_TRANSPORT_NONE},
+                {"grpc", DIST_TRANSPORT_GRPC},
+                {"gloo", DIST_TRANSPORT_GLOO}};
   for (const auto& each : kWords) {
     if (std::strcmp(text, each.word) == 0) return *out = each.transport, kOk;
   }
-  return invalid_argument("DIST_TRANSPORT is \"%s\"; it is auto, none or grpc", Shown(text).c_str());
+  return invalid_argument("DIST_TRANSPORT is \"%s\"; it is auto, none, grpc or gloo", Shown(text).c_str());
 }
 
 Status read_replicas(int32_t* out) noexcept {

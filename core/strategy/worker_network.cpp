@@ -23,7 +23,7 @@ Status find_addresses(const ClusterSpec& spec, const char* job, std::pmr::vector
 }
 
 Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerPlace& place,
-                   const JobSettings& settings, Ref<Network>* out) {
+                   const JobSettings& settings, bool gloo, Ref<Network>* out) {
   Ref<ClusterSpec> spec;
   DIST_TRY(options.cluster_resolver->spec(&spec));
   std::pmr::vector<const char*> addresses(&memory);
@@ -40,6 +40,7 @@ Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerP
   grpc.key = given(settings.key);
   grpc.allow_plaintext = settings.allow_plaintext;
   grpc.lease_ns = settings.lease_ns;
+  grpc.gloo = gloo;
   Ref<GrpcNetwork> made;
   DIST_TRY(GrpcNetwork::create(options.allocator, grpc, &made));
   *out = Ref<Network>::adopt(made.take());
@@ -59,9 +60,9 @@ Status find_way(Memory& memory, const StrategyOptions& options, const WorkerPlac
     return kOk;
   }
   Ref<Network> network;
-  const Status made = create_grpc(memory, options, place, settings, &network);
+  const Status made = create_grpc(memory, options, place, settings, wanted == DIST_TRANSPORT_GLOO, &network);
   if (made.ok()) return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
-  if (wanted == DIST_TRANSPORT_GRPC || made.code() == DIST_RESOURCE_EXHAUSTED) return made;
+  if (wanted != DIST_TRANSPORT_AUTO || made.code() == DIST_RESOURCE_EXHAUSTED) return made;
   out->emplace(last_error().message);
   return kOk;
 }

@@ -18,7 +18,9 @@
  * The environment, read when the strategy is created, says what its options leave open:
  *
  *     DIST_REPLICAS        how many replicas each worker has, where num_replicas is 0
- *     DIST_TRANSPORT       auto, none or grpc, where transport is DIST_TRANSPORT_AUTO
+ *     DIST_TRANSPORT       auto, none, grpc or gloo, where transport is DIST_TRANSPORT_AUTO. With gloo the data go over
+ *                          Gloo's tcp transport, between ports that the system gives: for loopback and trusted networks,
+ *                          never with TLS; who reaches such a port while it waits for its worker can end this process
  *     DIST_JOB_SECRET      a text that all workers of the job know; who does not is no worker of it. Off loopback it is needed
  *     DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY
  *                          files in PEM: who signs the workers' certificates, and this worker's, with its key. Each
