@@ -126,6 +126,47 @@ void messages_of_all_sizes_arrive_both_ways_at_once(void**) {
   both[1]->close();
 }
 
+// Receives that begin, are cancelled or are forgotten while their message comes in pieces.
+void receives_come_and_go_between_the_pieces(void**) {
+  constexpr std::size_t kBytes = 900'000;
+  GrpcWorkers workers(2, 1 << 20);
+  Transport& first = workers.join(0);
+  Transport& second = workers.join(1);
+  const std::vector<std::byte> given = numbers(kBytes, 5);
+  std::mt19937 random(11);
+  uint32_t run = 1;
+  for (uint64_t i = 1; i <= 200; ++i) {
+    const MessageKey key{.run = run, .number = i};
+    Transfer send;
+    Transfer receive;
+    auto got = std::make_unique<std::byte[]>(kBytes);
+    first.send(1, key, given.data(), kBytes, send);
+    for (unsigned k = random() % 2000; k != 0; --k) std::this_thread::yield();
+    const unsigned what = random() % 4;
+    if (what == 3) {
+      second.forget(0, ++run);
+    } else {
+      second.receive(0, key, got.get(), kBytes, receive);
+      if (what == 2) second.cancel(receive);
+      await([&] { return receive.over(); });
+      if (receive.end() == End::kCancelled) {
+        got.reset();
+      } else {
+        assert_true(receive.end() == End::kDone && std::memcmp(got.get(), given.data(), kBytes) == 0);
+      }
+      if (receive.end() == End::kCancelled) second.forget(0, ++run);
+    }
+    await([&] { return send.over(); });
+    assert_true(send.end() == End::kDone);
+  }
+  // One ends in the middle of it.
+  Transfer send;
+  first.send(1, {.run = run, .number = 1000}, given.data(), kBytes, send);
+  second.close();
+  await([&] { return send.over(); });
+  first.close();
+}
+
 // ---- Who comes to their ports ----
 
 // Ports on which this process listens, but those.
@@ -226,6 +267,7 @@ int main() {
       cmocka_unit_test(a_library_that_is_not_there_is_named),
       cmocka_unit_test(workers_with_other_transports_refuse_each_other),
       cmocka_unit_test(messages_of_all_sizes_arrive_both_ways_at_once),
+      cmocka_unit_test(receives_come_and_go_between_the_pieces),
       cmocka_unit_test(who_takes_the_place_of_a_worker_is_found_out),
       cmocka_unit_test(networks_end_while_they_meet),
   };

@@ -24,8 +24,8 @@ constexpr milliseconds kProveTime{5000};
 constexpr milliseconds kForever = std::chrono::hours(24 * 365 * 10);
 constexpr uint64_t kProofTag = 1;
 constexpr uint64_t kFramesTag = 2;
-// What goes back, beside what is sent: grants and credits.
-constexpr std::size_t kBackBytes = std::size_t{4} << 10;
+// What goes back, beside what is sent: grants and credits. A slice of the queue's fits.
+constexpr std::size_t kBackBytes = std::size_t{24} << 10;
 constexpr std::size_t kForthBytes = kCarriedBytes + Frame::kBytes;
 
 // The other end breaks the protocol.

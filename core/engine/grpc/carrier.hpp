@@ -28,7 +28,8 @@ namespace dist::grpc_link {
 class Link;
 using LinkRef = std::shared_ptr<Link>;
 
-// What one carries at a time, and so what the chunks of a large message are.
+// What one carries at a time, and so what the chunks of a large message are. Frames are not cut, but for what goes ahead and
+// has more data.
 inline constexpr std::size_t kCarriedBytes = std::size_t{128} << 10;
 
 struct Meet {

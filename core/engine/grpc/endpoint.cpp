@@ -217,8 +217,10 @@ std::string Endpoint::took_data_in(const LinkRef& link, std::span<const grpc::Sl
       why = link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), peer.inbox);
       if (why != nullptr) break;
     }
-    if (why == nullptr && !carries(*link) && !link->reader.between_frames())
+    if (why == nullptr && !link->reader.between_frames() &&
+        !(carries(*link) && link->reader.inside_ahead(kCarriedBytes))) {
       why = "a message that ends inside a frame";
+    }
     ended = peer.inbox.take_ended();
     bye = why == nullptr && peer.inbox.bye();
     if (bye) peer.in_queue.put({.kind = FrameKind::kByeTaken});
@@ -251,8 +253,7 @@ std::string Endpoint::took_data_out(const LinkRef& link, std::span<const grpc::S
       why = link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), peer.outbox);
       if (why != nullptr) break;
     }
-    if (why == nullptr && !carries(*link) && !link->reader.between_frames())
-      why = "a message that ends inside a frame";
+    if (why == nullptr && !link->reader.between_frames()) why = "a message that ends inside a frame";
     ended = peer.outbox.take_ended();
     taken = peer.outbox.bye_taken();
     leaves = peer.outbox.peer_leaves();
@@ -419,6 +420,7 @@ void Endpoint::close() noexcept {
       const std::scoped_lock lock(peer.in_mutex);
       peer.inbox.end_all(Transfer::End::kCancelled);
       peer.inbox.drop_all();
+      if (peer.in != nullptr) peer.in->reader.let_data_go();
       if (!peer.in_gone && peer.in != nullptr) peer.in_queue.put({.kind = FrameKind::kLeaving});
       in = peer.in;
     }

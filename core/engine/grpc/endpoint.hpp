@@ -76,7 +76,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
         : number(worker),
           name(std::move(named)),
           outbox(out_queue, credit, chunk),
-          inbox(memory, in_queue, credit) {}
+          inbox(memory, in_queue, credit, chunk == kCarriedBytes ? chunk : SIZE_MAX) {}
 
     const int number;
     const std::string name;  // "worker 2 (10.0.0.7:2222)"

@@ -103,6 +103,13 @@ class FrameReader {
   // Frames that lie in one message of the link's end with it. The answer: as FrameTaker::begin()'s.
   const char* feed(const std::byte* data, std::size_t bytes, FrameTaker& taker) noexcept;
   bool between_frames() const noexcept { return header_bytes_ == 0; }
+  // Inside a message that goes ahead, and has more than `whole` bytes.
+  bool inside_ahead(std::size_t whole) const noexcept {
+    return left_ != 0 && frame_.bytes > whole &&
+           (frame_.kind == FrameKind::kMessage || frame_.kind == FrameKind::kAhead);
+  }
+  // The rest of the frame goes nowhere.
+  void let_data_go() noexcept { to_ = nullptr; }
 
  private:
   std::byte header_[Frame::kBytes];

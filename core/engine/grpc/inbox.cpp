@@ -256,7 +256,8 @@ const char* Inbox::begin_ahead(const MessageKey* key, const Frame& frame, std::b
   coming_bytes_ = bytes;
   into_ = nullptr;
   if (key == nullptr || forgotten(*key)) return nullptr;
-  into_ = take_receive(*key);
+  // What comes in pieces goes to no receive's memory, which may be cancelled between them.
+  if (bytes <= whole_) into_ = take_receive(*key);
   if (into_ != nullptr) {
     if (into_->message().bytes == bytes) *to = into_->message().data;
     return nullptr;
@@ -335,8 +336,19 @@ void Inbox::finish(const Frame& frame) noexcept {
 
 void Inbox::finish_ahead() noexcept {
   if (Entry* const entry = std::exchange(coming_, nullptr); entry != nullptr) {
+    const MessageKey key = entry->key;
+    Transfer* const receive = entry->bytes > whole_ ? take_receive(key) : nullptr;
     entry->state = State::kHere;
-    return link_by_key(*entry);
+    link_by_key(*entry);
+    // Either has come between the pieces.
+    if (receive != nullptr) {
+      this->receive(*receive, false);
+      ended_ = true;
+    } else if (forgotten(key)) {
+      remove(entry);
+      give_back(coming_bytes_);
+    }
+    return;
   }
   give_back(coming_bytes_);
   Transfer* const into = std::exchange(into_, nullptr);

@@ -17,8 +17,9 @@ class Inbox final : public FrameTaker {
  public:
   static constexpr std::size_t kMostOffers = std::size_t{1} << 20;
 
-  Inbox(Memory& memory, FrameSink& sink, std::size_t credit) noexcept
-      : memory_(memory), sink_(sink), credit_(credit) {}
+  // `whole`: messages that go ahead and are larger come in pieces, between which the owner's lock is free.
+  Inbox(Memory& memory, FrameSink& sink, std::size_t credit, std::size_t whole = SIZE_MAX) noexcept
+      : memory_(memory), sink_(sink), credit_(credit), whole_(whole) {}
   ~Inbox();
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
@@ -98,6 +99,7 @@ class Inbox final : public FrameTaker {
   Memory& memory_;
   FrameSink& sink_;
   const std::size_t credit_;
+  const std::size_t whole_;
   // What went ahead and has not been told to be taken: `owed_` of it has been taken.
   std::size_t used_ = 0;
   std::size_t owed_ = 0;

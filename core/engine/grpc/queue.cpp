@@ -71,6 +71,7 @@ std::size_t FrameQueue::drain(std::byte* to, std::size_t room) noexcept {
   if (tail_.size() > room) seal();
   while (first_ < slices_.size() && bytes < room) {
     const grpc::Slice& slice = slices_[first_];
+    if (drained_ == 0 && bytes != 0 && slice.size() > room - bytes) return bytes;
     const std::size_t some = std::min(room - bytes, slice.size() - drained_);
     std::memcpy(to + bytes, slice.begin() + drained_, some);
     bytes += some;

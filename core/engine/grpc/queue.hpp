@@ -22,7 +22,7 @@ class FrameQueue final : public FrameSink {
   void put(const Frame& frame, const std::byte* data = nullptr) noexcept override;
   // Moves the first of them into one message; false: there are none.
   bool take(grpc::ByteBuffer* message) noexcept;
-  // The next bytes of them, at most `room`; how many. Cut anywhere.
+  // The next of them, in at most `room` bytes; how many. Only what is alone larger than all room is cut.
   std::size_t drain(std::byte* to, std::size_t room) noexcept;
   // What is put from here on goes to `to`, as long as it fits and comes one after the other. end_direct(): how much did.
   void begin_direct(std::byte* to, std::size_t room) noexcept;
