@@ -60,6 +60,7 @@ var constantWords = wordTable(`
 	DIST_TRANSPORT_AUTO dist.AutoTransport
 	DIST_TRANSPORT_NONE dist.NoneTransport
 	DIST_TRANSPORT_GRPC dist.GrpcTransport
+	DIST_TRANSPORT_GLOO dist.GlooTransport
 	DIST_PLACEMENT_FREE dist.Free
 	DIST_PLACEMENT_CORES dist.Cores
 	DIST_VALUE_TENSOR dist.TensorValue

@@ -110,13 +110,12 @@ Status read_text(const char* name, std::pmr::string* out) {
 }
 
 // Not in a program with more rights than its user: what is loaded there, the user must not choose.
-Status read_module(std::pmr::string* out) {
+Status read_module_folder(std::pmr::string* out) {
   const char* const folder = ::secure_getenv("DIST_MODULE_FOLDER");
   if (folder == nullptr || *folder == '\0') return kOk;
   if (strnlen(folder, kMostText + 1) > kMostText)
     return invalid_argument("DIST_MODULE_FOLDER has more than %zu bytes", kMostText);
   *out = folder;
-  *out += "/libdist-grpc.so";
   return kOk;
 }
 
@@ -127,7 +126,7 @@ Status read_job_settings(JobSettings* out) {
   DIST_TRY(read_replicas(&out->num_replicas));
   DIST_TRY(read_lease(&out->lease_ns));
   DIST_TRY(read_flag("DIST_PLAINTEXT", &out->allow_plaintext));
-  DIST_TRY(read_module(&out->module));
+  DIST_TRY(read_module_folder(&out->module_folder));
   DIST_TRY(read_text("DIST_BIND_ADDRESS", &out->bind_address));
   DIST_TRY(read_text("DIST_JOB_SECRET", &out->secret));
   DIST_TRY(read_pem("DIST_TLS_CA", &out->ca));

@@ -15,7 +15,7 @@ namespace dist {
 
 struct JobSettings {
   explicit JobSettings(Memory& memory)
-      : module(&memory),
+      : module_folder(&memory),
         bind_address(&memory),
         secret(&memory),
         ca(&memory),
@@ -27,7 +27,7 @@ struct JobSettings {
   bool allow_plaintext = false;
   int64_t lease_ns = 0;  // 0: not said
   // "": not said.
-  std::pmr::string module;  // the path of libdist-grpc.so
+  std::pmr::string module_folder;  // where libdist-grpc.so and libdist-gloo.so are
   std::pmr::string bind_address;
   std::pmr::string secret;
   std::pmr::string ca;  // PEM, the contents of the files that are named, as the next two

@@ -73,7 +73,8 @@ Status check_workers(const StrategyOptions& options) noexcept {
         options.kind);
   }
   if (options.transport < DIST_TRANSPORT_AUTO || options.transport > DIST_TRANSPORT_GLOO) {
-    return invalid_argument("transport is %d: use DIST_TRANSPORT_AUTO, NONE, GRPC or GLOO", options.transport);
+    return invalid_argument("transport is %d: use DIST_TRANSPORT_AUTO, NONE, GRPC or GLOO",
+                            options.transport);
   }
   if (options.staging_bytes < 0) {
     return invalid_argument("staging_bytes is %lld; use the bytes that tensors on their way may take, or 0",

@@ -32,7 +32,9 @@ Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerP
   GrpcOptions grpc;
   grpc.addresses = addresses;
   grpc.me = place.me;
-  grpc.module = given(settings.module);
+  std::pmr::string module(settings.module_folder, &memory);
+  if (!module.empty()) module += gloo ? "/libdist-gloo.so" : "/libdist-grpc.so";
+  grpc.module = given(module);
   grpc.bind_address = given(settings.bind_address);
   grpc.secret = given(settings.secret);
   grpc.ca = given(settings.ca);

@@ -27,7 +27,7 @@
  *                          certificate names the host of its worker's address; both sides show theirs
  *     DIST_PLAINTEXT       1: no TLS off loopback: anybody on the way can read and change what is sent
  *     DIST_BIND_ADDRESS    host:port to listen on, where it is not this worker's address in the cluster
- *     DIST_MODULE_FOLDER   where libdist-grpc.so is, if it is not installed with libdist, as where that lies in a jar
+ *     DIST_MODULE_FOLDER   where libdist-grpc.so and libdist-gloo.so are, if not where libdist is, as where that lies in a jar
  *     DIST_LEASE_SECONDS   how long a worker that says nothing lives for the others, 0.1 to 3600; else 10
  *
  * A worker listens from the creation of its strategy to its end, and at its end waits, for a lease at most, until what it

@@ -2,6 +2,7 @@
 // What libdist-gloo.so shows: one function, which gives its table.
 #include "core/engine/gloo/carrier.hpp"
 #include "core/engine/grpc/start.hpp"
+#include "core/grpc_config.hpp"
 
 namespace dist::grpc_link {
 namespace {

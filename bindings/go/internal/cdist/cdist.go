@@ -1091,6 +1091,7 @@ extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_TRANSPORT_AUTO_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_TRANSPORT_NONE_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_GLOO_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412(void);
 extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412(void);
@@ -2418,6 +2419,13 @@ func _swig_getDIST_TRANSPORT_GRPC() (_swig_ret int) {
 }
 
 var DIST_TRANSPORT_GRPC int = _swig_getDIST_TRANSPORT_GRPC()
+func _swig_getDIST_TRANSPORT_GLOO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_GLOO_cdist_e07749338ed30412())
+	return swig_r
+}
+
+var DIST_TRANSPORT_GLOO int = _swig_getDIST_TRANSPORT_GLOO()
 func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412())

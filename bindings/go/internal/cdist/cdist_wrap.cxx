@@ -2535,6 +2535,18 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412() {
 }
 
 
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_e07749338ed30412() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_TRANSPORT_GLOO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412() {
   int result;
   intgo _swig_go_result;
