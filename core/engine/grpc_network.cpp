@@ -7,7 +7,7 @@
 
 #include "core/base/os/library.hpp"
 #include "core/base/text.hpp"
-#include "core/grpc_config.hpp"
+#include "core/engine/grpc/grpc_config.hpp"
 
 namespace dist {
 namespace {

@@ -163,7 +163,7 @@ enum {
   DIST_TRANSPORT_AUTO = 0, /* as DIST_TRANSPORT in the environment says, else GRPC; or NONE where that cannot be had */
   DIST_TRANSPORT_NONE = 1, /* nothing leads to them: the first call that needs one is UNAVAILABLE */
   DIST_TRANSPORT_GRPC = 2, /* gRPC, between the addresses of the cluster */
-  DIST_TRANSPORT_GLOO = 3  /* the same, with data over Gloo: faster, and plain text on further ports */
+  DIST_TRANSPORT_GLOO = 3  /* the same, with data over Gloo: plain text, on further ports */
 };
 
 /** Where library threads run. */

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/engine/grpc/config.hpp"
+#include "core/engine/grpc/grpc_config.hpp"
 #include "core/engine/grpc/link.hpp"
-#include "core/grpc_config.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist::grpc_link {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What libdist-gloo.so shows: one function, which gives its table.
 #include "core/engine/gloo/carrier.hpp"
+#include "core/engine/grpc/grpc_config.hpp"
 #include "core/engine/grpc/start.hpp"
-#include "core/grpc_config.hpp"
 
 namespace dist::grpc_link {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What libdist-grpc.so shows: one function, which gives its table.
+#include "core/engine/grpc/grpc_config.hpp"
 #include "core/engine/grpc/start.hpp"
-#include "core/grpc_config.hpp"
 
 namespace dist::grpc_link {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
 #include "core/engine/grpc/endpoint.hpp"
-#include "core/grpc_config.hpp"
+#include "core/engine/grpc/grpc_config.hpp"
 
 namespace dist::grpc_link {
 namespace {
