@@ -138,7 +138,7 @@ const (
 	AutoTransport Transport = 0 // as DIST_TRANSPORT in the environment says, else GrpcTransport; or NoneTransport where that cannot be had
 	NoneTransport Transport = 1 // nothing leads to them: the first call that needs one is UNAVAILABLE
 	GrpcTransport Transport = 2 // gRPC, between the addresses of the cluster
-	GlooTransport Transport = 3 // the same, with data over Gloo: faster, and plain text on further ports
+	GlooTransport Transport = 3 // the same, with data over Gloo: plain text, on further ports
 )
 
 // Placement says where library threads run.

@@ -154,6 +154,14 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   evidence.reason = group_.cancel_reason();
   if (trouble == Trouble::kNone) return opening(evidence);
   ErrorRecord report = verdict(evidence);
+  if (report.code == DIST_DEADLINE_EXCEEDED) {
+    // Of the first that did not come: what is known of the way to it.
+    for (int w = 0; w < n; ++w) {
+      char why[160] = "";
+      if (w != me_ && named(w) == report.culprit.worker) transport_.why_lost(w, why, sizeof why);
+      if (*why != '\0') append(report, "; %s", why);
+    }
+  }
   // Which of a worker's replicas it was, says its own report.
   for (int w = 0; w < n; ++w) {
     if (named(w) != report.culprit.worker || failures[w] == nullptr) continue;

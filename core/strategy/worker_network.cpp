@@ -64,7 +64,9 @@ Status find_way(Memory& memory, const StrategyOptions& options, const WorkerPlac
   Ref<Network> network;
   const Status made = create_grpc(memory, options, place, settings, wanted == DIST_TRANSPORT_GLOO, &network);
   if (made.ok()) return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
-  if (wanted != DIST_TRANSPORT_AUTO || made.code() == DIST_RESOURCE_EXHAUSTED) return made;
+  // What can never be right, as an address without a port, is an error in any case.
+  const bool hopeless = made.code() == DIST_INVALID_ARGUMENT || made.code() == DIST_RESOURCE_EXHAUSTED;
+  if (wanted != DIST_TRANSPORT_AUTO || hopeless) return made;
   out->emplace(last_error().message);
   return kOk;
 }

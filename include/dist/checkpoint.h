@@ -57,7 +57,8 @@ DIST_API void dist_checkpoint_options_init(dist_checkpoint_options *options, uin
  *          NOT_FOUND            the folder is not there.
  *          PERMISSION_DENIED, RESOURCE_EXHAUSTED (no space, no memory, a file larger than the process may make one, which
  *          ends no process by SIGXFSZ), DATA_LOSS (a broken disk), UNAVAILABLE: in the system's words. What was at the path
- *          is still there, and nothing else is left.
+ *          is still there, and nothing else is left; but over several workers, where the file was written
+ *          and a worker could not be told, the new one is there.
  */
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy, const char *path,
                                                          dist_variable *const *variables, size_t n,

@@ -34,7 +34,9 @@
  * has sent is taken. It may start before the others and long after them, with names that are not yet known: each is
  * waited for, up to the deadline of who needs it. A worker that is killed is lost to the others at once, and one that is
  * stopped or cut off after a lease. A lost worker does not come back to a strategy; the others may end theirs and make a
- * new one, which the worker joins that was started again.
+ * new one, which the worker joins that was started again. Who ends before it has met the others is waited for, up to the
+ * deadline; so is, for a lease, one that leaves a forked child behind, which keeps its connections open. A process has one
+ * such strategy at a time, as they would listen at one address. DIST_LEASE_SECONDS is the same on all workers.
  *
  * In one process, for tests and for trying things out, workers are strategies that share a network:
  *

@@ -120,7 +120,7 @@ class Transport(IntEnum):
     AUTO = 0  # as DIST_TRANSPORT in the environment says, else GRPC; or NONE where that cannot be had
     NONE = 1  # nothing leads to them: the first call that needs one is UNAVAILABLE
     GRPC = 2  # gRPC, between the addresses of the cluster
-    GLOO = 3  # the same, with data over Gloo: faster, and plain text on further ports
+    GLOO = 3  # the same, with data over Gloo: plain text, on further ports
 
 
 class Placement(IntEnum):

@@ -49,9 +49,11 @@ std::string Endpoint::start() {
   if (server_ == nullptr || port_ == 0) {
     server_.reset();
     return "cannot listen on " + config_.bind_address +
-           (config_.tls()
-                ? ": it is in use, is not an address of this machine, or certificate and key are no pair"
-                : ": it is in use, or is not an address of this machine");
+           (config_.tls() ? ": it is in use, is not an address of this machine, or the authority's "
+                            "certificate, the certificate and "
+                            "the key are not what they should be"
+                          : ": it is in use, maybe by another strategy of this process, or is not an address "
+                            "of this machine");
   }
   if (!watcher_.start(watch_main, this).ok()) {
     server_->Shutdown();
@@ -335,7 +337,7 @@ std::string Endpoint::took(const LinkRef& link, std::span<const grpc::Slice> mes
 
 void Endpoint::over(const LinkRef& link, const std::string& why, const std::string& status) noexcept {
   proven(*link);
-  if (link->peer < 0) return;
+  if (link->peer < 0) return stranger_over(*link);
   Peer& peer = at(link->peer);
   if (link->purpose == Purpose::kControl) return over_control(peer, link, why, status);
   link->stream_over = true;

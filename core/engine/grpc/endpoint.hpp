@@ -149,6 +149,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string why_not(const Link& link, const Hello& hello) const;
+  void stranger_over(Link& link) noexcept;
+  void note_stranger(const Hello& hello, const std::string& what) noexcept;
   std::string admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept;
   grpc::ServerGenericBidiReactor* accept(grpc::GenericCallbackServerContext* context);
   void proven(const Link& link) noexcept;

@@ -176,21 +176,23 @@ void Endpoint::proven(const Link& link) noexcept {
 
 // What of a hello does not fit, before anything is proven. "": nothing.
 std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
+  const std::string there = " at worker " + number(hello.from);
+  const std::string here = " at worker " + number(config_.me);
   if (hello.protocol != kProtocol) {
-    return "protocol " + number(hello.protocol) + " (libdist " + hello.version + ") there, " +
-           number(kProtocol) + " (libdist " + config_.version + ") here";
+    return "protocol " + number(hello.protocol) + " (libdist " + hello.version + ")" + there + ", " +
+           number(kProtocol) + " (libdist " + config_.version + ")" + here;
   }
   if (config_.version != hello.version) {
-    return std::string("libdist ") + hello.version + " there, " + config_.version +
-           " here: all workers need the same";
+    return std::string("libdist ") + hello.version + there + ", " + config_.version + here +
+           ": all workers need the same";
   }
   if (hello.num_workers != num_workers()) {
-    return number(hello.num_workers) + " workers there, " + number(num_workers()) + " here";
+    return number(hello.num_workers) + " workers" + there + ", " + number(num_workers()) + here;
   }
   if (hello.cluster != cluster_)
-    return "another cluster there than here: other addresses of workers, or another set-up";
+    return "another cluster" + there + " than" + here + ": other addresses of workers, or another set-up";
   if (hello.generation != config_.generation) {
-    return "generation " + number(hello.generation) + " there, " + number(config_.generation) + " here";
+    return "generation " + number(hello.generation) + there + ", " + number(config_.generation) + here;
   }
   if (hello.to != config_.me)
     return "it looks for worker " + number(hello.to) + ", and this is " + number(config_.me);
@@ -202,12 +204,12 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
            " here: give all workers the same transport";
   }
   if (hello.credit != config_.credit) {
-    return "a credit of " + number(static_cast<int64_t>(hello.credit)) + " bytes there, " +
-           number(static_cast<int64_t>(config_.credit)) + " here";
+    return "a credit of " + number(static_cast<int64_t>(hello.credit)) + " bytes" + there + ", " +
+           number(static_cast<int64_t>(config_.credit)) + here;
   }
   if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
-    return "a lease of " + number(static_cast<int64_t>(hello.lease_ns / 1'000'000)) + " ms there, " +
-           number(config_.lease_ns / 1'000'000) + " ms here";
+    return "a lease of " + number(static_cast<int64_t>(hello.lease_ns / 1'000'000)) + " ms" + there + ", " +
+           number(config_.lease_ns / 1'000'000) + " ms" + here;
   }
   if (hello.purpose == Purpose::kControl && !hub()) return "control links go to worker 0 alone";
   if (config_.tls() && !has_name(link.peer_names, host_of(config_.address(hello.from)))) {
@@ -226,6 +228,7 @@ std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte>
   if (!refusal.empty()) {
     copy_text(answer.text, refusal.c_str());
     link->refused = true;
+    note_stranger(hello, "was refused: " + refusal);
     put(*link, answer);
     link->end_after_writes(refusal);
     return "";
@@ -255,9 +258,25 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   if (refusal.empty()) return "";
   copy_text(verdict.text, refusal.c_str());
   link->refused = true;
+  note_stranger(hello, "was refused: " + refusal);
   put(*link, verdict);
   link->end_after_writes(refusal);
   return "";
+}
+
+// Whoever waits for that worker may want to know who came in its name.
+void Endpoint::note_stranger(const Hello& hello, const std::string& what) noexcept {
+  if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) return;
+  const std::scoped_lock lock(members_);
+  Peer& peer = at(hello.from);
+  if (peer.life == Life::kUnknown) peer.why = peer.name + " has not joined: who came in its name " + what;
+}
+
+void Endpoint::stranger_over(Link& link) noexcept {
+  Hello hello;
+  if (link.stage != Link::Stage::kProof || link.refused || !hello.read(link.hello)) return;
+  // It has heard this worker's proof, and gave none.
+  note_stranger(hello, "gave no proof that it knows this job's secret");
 }
 
 // Who has proven that it belongs to the job. "": it is let in. A worker that is over here may belong to the strategy that

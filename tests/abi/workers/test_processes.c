@@ -260,7 +260,8 @@ static void a_worker_that_starts_again_joins_the_next_strategy(void **state) {
   for (int w = 0; w < 3; ++w) {
     ends_well(&all.processes[w]);
     const char *const words = w == 1 ? "attempt 0: sum 3, " : "attempt 1: sum 3, ";
-    if (strstr(all.processes[w].text, words) == NULL) fail_msg("worker %d says: %s", w, all.processes[w].text);
+    if (strstr(all.processes[w].text, words) == NULL)
+      fail_msg("worker %d says: %s", w, all.processes[w].text);
   }
 }
 
@@ -303,6 +304,13 @@ static void who_does_not_know_the_secret_is_no_worker(void **state) {
   start_as(&all, 1, 1, "whole", knows);
   ends_well(&all.processes[0]);
   ends_well(&all.processes[1]);
+  /* Who waits for the worker hears of who came in its name. */
+  all = job_of(2);
+  start_as(&all, 0, 0, "absent", knows);
+  start_as(&all, 1, 1, "absent", guesses);
+  assert_int_equal(end_of(&all.processes[1]), 1);
+  assert_int_equal(end_of(&all.processes[0]), 1);
+  if (strstr(all.processes[0].text, "gave no proof") == NULL) fail_msg("%s", all.processes[0].text);
 }
 
 int main(int argc, char **argv) {

@@ -14,7 +14,7 @@ public enum Transport {
     NONE(1),
     /** GRPC, between the addresses of the cluster. */
     GRPC(2),
-    /** The same, with data over Gloo: faster, and plain text on further ports. */
+    /** The same, with data over Gloo: plain text, on further ports. */
     GLOO(3);
 
     final int code;
