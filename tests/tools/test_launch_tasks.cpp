@@ -181,8 +181,6 @@ void input_is_empty(void**) {
 
 // What dist-launch blocks and ignores for itself is not what programs have.
 void signals_are_as_they_were(void**) {
-  // Whoever runs this may ignore some, as nohup does.
-  for (const int each : {SIGHUP, SIGINT, SIGQUIT}) (void)signal(each, SIG_DFL);
   Launch launch(task({"-n1"}, {"signals"}));
   launch.ends(0);
   assert_text(launch.all_out, "[worker 0] SigBlk:\t0000000000000000\n[worker 0] SigIgn:\t0000000000000000\n");
