@@ -63,6 +63,7 @@ struct ProcessPage {
   };
   struct alignas(128) Worker {
     std::atomic<bool> over{false};  // the run with the fault
+    std::atomic<bool> told{false};  // and the one after it
     dist_status before = DIST_OK, run = DIST_OK, after = DIST_OK, end = DIST_OK;
     int64_t returned_ns = 0;
     int64_t left_bytes = 0;
@@ -108,6 +109,12 @@ struct ProcessPage {
   bool peers_are(int phase) const {
     for (int r = 0; r < cell.members(); ++r) {
       if (!cell.is_guilty(r) && replicas[r].phase.load() < phase) return false;
+    }
+    return true;
+  }
+  bool peers_are_told() const {
+    for (int w = 0; w < cell.workers; ++w) {
+      if (w != cell.guilty && !workers[w].told.load()) return false;
     }
     return true;
   }

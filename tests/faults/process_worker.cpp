@@ -204,6 +204,10 @@ class ProcessWorker {
         if (out_.after != DIST_OK) out_.after_report.keep(latest_report());
       }
     }
+    out_.told.store(true);
+    place_.page.changed();
+    // Who left before the others have run again would be lost to them, too.
+    if (!guilty_) place_.page.await([this] { return place_.page.peers_are_told(); });
     if (strategy_ != nullptr) out_.end = dist_strategy_destroy(strategy_);
     if (out_.end != DIST_OK) out_.end_report.keep(latest_report());
     out_.left_bytes = holdings().bytes - before_bytes;
