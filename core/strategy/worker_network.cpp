@@ -10,24 +10,22 @@ namespace dist {
 namespace {
 
 // Of all workers, in their order: the chief, and then the others, or the evaluators.
-Status find_addresses(const ClusterSpec& spec, const char* job, std::pmr::vector<const char*>* out) {
-  const auto add = [&](const char* name) {
-    const ClusterSpec::Job* const found = spec.find(name);
-    if (found == nullptr) return;
-    for (std::size_t k = 0; k < found->num_tasks; ++k) out->push_back(spec.address(*found, k));
-  };
-  if (std::string_view(job) == "evaluator") return add(job), kOk;
-  add("chief");
-  add("worker");
-  return kOk;
+std::pmr::vector<const char*> addresses_of(Memory& memory, const ClusterSpec& spec, std::string_view job) {
+  std::pmr::vector<const char*> addresses(&memory);
+  for (const char* const each : {"chief", "worker", "evaluator"}) {
+    const ClusterSpec::Job* const found = spec.find(each);
+    const bool evaluates = std::string_view(each) == "evaluator";
+    if (found == nullptr || evaluates != (job == "evaluator")) continue;
+    for (std::size_t k = 0; k < found->num_tasks; ++k) addresses.push_back(spec.address(*found, k));
+  }
+  return addresses;
 }
 
 Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerPlace& place,
                    const JobSettings& settings, bool gloo, Ref<Network>* out) {
   Ref<ClusterSpec> spec;
   DIST_TRY(options.cluster_resolver->spec(&spec));
-  std::pmr::vector<const char*> addresses(&memory);
-  DIST_TRY(find_addresses(*spec, place.job.text, &addresses));
+  const std::pmr::vector<const char*> addresses = addresses_of(memory, *spec, place.job.text);
   const auto given = [](const std::pmr::string& text) { return text.empty() ? nullptr : text.c_str(); };
   GrpcOptions grpc;
   grpc.addresses = addresses;
