@@ -61,6 +61,7 @@ class GrpcNetwork final : public Network {
   int num_workers() const noexcept override { return static_cast<int>(addresses_.size()); }
   // `worker` is this one. UNAVAILABLE: its address cannot be listened on.
   Status join(int worker, Transport** out) noexcept override;
+  bool has_threads() const noexcept override { return true; }
   void describe(char* text, std::size_t size) const noexcept override;
 
  private:

@@ -16,6 +16,8 @@ class Network : public Counted {
   virtual int num_workers() const noexcept = 0;
   // The transport of one worker, once.
   virtual Status join(int worker, Transport** out) noexcept = 0;
+  // Messages move by threads of its own.
+  virtual bool has_threads() const noexcept { return false; }
   // What the other workers are, and how they are reached: "strategies of this process, on the network that was given".
   virtual void describe(char* text, std::size_t size) const noexcept = 0;
 

@@ -219,8 +219,12 @@ void write_waiting(Strategy& strategy, TextOut& out) {
   out.put("waiting: ");
   if (policy.oversubscribed) {
     out.add(
-        "oversubscribed, as there are more replicas than usable CPUs: a waiting replica gives its CPU away "
-        "at once, and after %g us sleeps; %d work side by side\n",
+        "oversubscribed, as %s: a waiting replica gives its CPU away at once, and after %g us sleeps; %d "
+        "work side "
+        "by side\n",
+        strategy.replicas().local() > policy.lanes
+            ? "there are more replicas than usable CPUs"
+            : "the threads that move messages between workers need CPUs, too",
         static_cast<double>(policy.spin_ns) * 1e-3, policy.lanes);
   } else {
     out.add(

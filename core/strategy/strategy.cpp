@@ -230,6 +230,8 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   std::optional<WorkerLink::Way> way;
   if (worker.num_workers() > 1) {
     DIST_TRY(find_way(place, options, worker, settings, &way));
+    // The threads that move messages need the CPUs that replicas would wait on.
+    if (way->network() != nullptr && way->network()->has_threads()) plan.policy.oversubscribed = true;
   } else {
     way.emplace();
   }
