@@ -219,6 +219,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %include <dist/metric.h>
 %include <dist/scope.h>
 %include <dist/checkpoint.h>
+%include <dist/preemption.h>
 %include <dist/topology.h>
 %include <dist/mesh.h>
 

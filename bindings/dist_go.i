@@ -61,6 +61,7 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_network)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
+%dist_handle(dist_preemption_handler)
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(struct DLManagedTensor)

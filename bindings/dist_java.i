@@ -185,6 +185,7 @@ static void dist_swig_throw(JNIEnv *env, dist_status status) {
 %dist_handle(dist_network)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
+%dist_handle(dist_preemption_handler)
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(dist_destination)

@@ -15,6 +15,7 @@ template <class Options> struct Kept : Options {
   std::vector<int32_t> workers;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
+  std::vector<dist_variable *> variables;
   Tensors tensors;
   dist_work *work;
   double norm;
@@ -68,6 +69,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_options(dist_cross_device_options)
 %dist_options(dist_strategy_options)
 %dist_options(dist_network_options)
+%dist_options(dist_reform_options)
 %dist_options(dist_run_options)
 %dist_options(dist_collective_options)
 %dist_options(dist_apply_options)
@@ -75,6 +77,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_options(dist_update_options)
 %dist_options(dist_dataset_options)
 %dist_options(dist_checkpoint_options)
+%dist_options(dist_preemption_options)
 %dist_options(dist_topology_options)
 %dist_options(dist_partition)
 %dist_options(dist_split_options)
@@ -110,7 +113,6 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %ignore dist_strategy_options::num_devices;
 %ignore dist_strategy_options::axes;
 %ignore dist_strategy_options::num_axes;
-%ignore dist_strategy_options::reserved2;
 %ignore dist_strategy_options::reserved3;
 %ignore dist_strategy_options::replicas_of_workers;
 %ignore dist_strategy_options::num_workers;
@@ -246,6 +248,17 @@ template <class Options> const int64_t *keep(Options *options, const long long *
   }
   void set_metadata_texts(const char *const *texts, size_t n) {
     $self->metadata_texts = dist_swig::keep($self, texts, n);
+  }
+};
+
+%ignore dist_preemption_options::variables;
+%ignore dist_preemption_options::num_variables;
+%extend dist_preemption_options {
+  /* the variables stay the caller's until the call is over */
+  void set_variables(dist_variable *const *variables, size_t n) {
+    dist_swig::kept($self)->variables.assign(variables, variables + n);
+    $self->variables = dist_swig::kept($self)->variables.data();
+    $self->num_variables = n;
   }
 };
 

@@ -192,6 +192,7 @@ template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> 
 %dist_handle(dist_network)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
+%dist_handle(dist_preemption_handler)
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(DLManagedTensor)

@@ -270,6 +270,21 @@ TABLE = [
     ),
     Enum("DIST_TRANSPORT_AUTO", "DIST_TRANSPORT_", go="Transport", go_name="{}Transport"),
     Enum(
+        "DIST_REFORM_EXPLICIT", "DIST_REFORM_", go="Reform", go_name="Reform{}",
+        doc={
+            "go": "Reform says when a strategy's workers re-form, where some are lost or have come: Strategy.Reform.",
+            "java": "When a strategy's workers re-form, where some are lost or have come: {@link Strategy#reform()}.",
+            "python": "When a strategy's workers re-form, where some are lost or have come: Strategy.reform().",
+        },
+        docs={
+            "EXPLICIT": {
+                "go": "when Strategy.Reform is called",
+                "java": "when {@link Strategy#reform()} is called",
+                "python": "when Strategy.reform() is called",
+            },
+        },
+    ),
+    Enum(
         "DIST_PLACEMENT_FREE", "DIST_PLACEMENT_", go="Placement", docs={"CORES": "each on one core of its own"},
         left_out={("java", "all"): "a yes or no there: StrategyOptions.placedOnCores()"},
     ),
@@ -334,6 +349,14 @@ TABLE = [
         doc={"go": "The kinds of dist_apply_options.", "python": "How reduce_apply() uses a reduced gradient."},
         docs={"CALLBACK": "a function of the program's"},
         left_out={("java", "all"): "methods there: ApplyOptions.sgd(), ApplyOptions.function()"},
+    ),
+    Enum(
+        "DIST_PREEMPTION_NONE", "DIST_PREEMPTION_", go="PreemptionState", go_name="Preemption{}",
+        doc={
+            "go": "PreemptionState says what a look at the notice came to: PreemptionHandler.SaveIfPreempted.",
+            "java": "What a look at the notice came to: {@link PreemptionHandler#saveIfPreempted}.",
+            "python": "What a look at the notice came to: PreemptionHandler.save_if_preempted().",
+        },
     ),
     Enum("DIST_DEVICE_ORDER_AUTO", "DIST_DEVICE_ORDER_", go="DeviceOrder", go_name="DeviceOrder{}"),
     Enum("DIST_PARTITION_SPLIT", "DIST_PARTITION_", go="PartitionKind", go_name="Partition{}"),

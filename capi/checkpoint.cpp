@@ -2,6 +2,7 @@
 // checkpoint.h: checkpoints.
 #include "core/strategy/checkpoint.hpp"
 
+#include <cinttypes>
 #include <memory_resource>
 #include <vector>
 
@@ -31,7 +32,10 @@ class Request {
     DIST_TRY(strategy_.check_cross_replica(name_));
     DIST_TRY(require(path, name_, "path"));
     DIST_TRY(read_options(options, &options_, "dist_checkpoint_options"));
-    DIST_TRY(require_zero(options_.reserved, "dist_checkpoint_options.reserved"));
+    if (options_.sharded != 0 && options_.sharded != 1) {
+      return invalid_argument("%s(): dist_checkpoint_options.sharded is %" PRId32 "; it must be 0 or 1",
+                              name_, options_.sharded);
+    }
     DIST_TRY(check_list(variables, n, name_, "variables"));
     variables_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -46,7 +50,8 @@ class Request {
   CrossReplica context() noexcept { return strategy_.cross_replica(); }
   const dist_checkpoint_options& options() const noexcept { return options_; }
   Saved saved() noexcept {
-    return {variables_, options_.names, options_.position == nullptr ? nullptr : &position_};
+    return {variables_, options_.names, options_.position == nullptr ? nullptr : &position_,
+            options_.sharded == 1};
   }
   // Of one to be saved.
   Status check_position() const noexcept { return dist::check_position(position_); }
@@ -124,11 +129,11 @@ dist_status dist_checkpoint_open(dist_strategy* strategy, const char* path,
 }
 
 size_t dist_checkpoint_size(const dist_checkpoint* checkpoint) {
-  return checkpoint == nullptr ? 0 : unwrap(checkpoint).header().tensors().size();
+  return checkpoint == nullptr ? 0 : unwrap(checkpoint).tensors().size();
 }
 
 const char* dist_checkpoint_name(const dist_checkpoint* checkpoint, size_t index) {
-  return index < dist_checkpoint_size(checkpoint) ? unwrap(checkpoint).header().tensors()[index].name : "";
+  return index < dist_checkpoint_size(checkpoint) ? unwrap(checkpoint).tensors()[index].tensor->name : "";
 }
 
 dist_status dist_checkpoint_spec(const dist_checkpoint* checkpoint, const char* name, dist_tensor* out_spec) {
@@ -136,9 +141,9 @@ dist_status dist_checkpoint_spec(const dist_checkpoint* checkpoint, const char* 
     DIST_TRY(require(checkpoint, "dist_checkpoint_spec", "checkpoint"));
     DIST_TRY(require(name, "dist_checkpoint_spec", "name"));
     DIST_TRY(require(out_spec, "dist_checkpoint_spec", "out_spec"));
-    const StoredTensor* tensor = nullptr;
+    FoundTensor tensor;
     DIST_TRY(unwrap(checkpoint).find(name, &tensor));
-    *out_spec = unwrap(checkpoint).header().spec(*tensor);
+    *out_spec = tensor.spec();
     return kOk;
   });
 }
@@ -149,26 +154,25 @@ dist_status dist_checkpoint_read(const dist_checkpoint* checkpoint, const char* 
     DIST_TRY(require(checkpoint, "dist_checkpoint_read", "checkpoint"));
     DIST_TRY(require(name, "dist_checkpoint_read", "name"));
     DIST_TRY(require(out_value, "dist_checkpoint_read", "out_value"));
-    const StoredTensor* tensor = nullptr;
+    FoundTensor tensor;
     DIST_TRY(unwrap(checkpoint).find(name, &tensor));
     ValueRef value;
-    DIST_TRY(unwrap(checkpoint).read(*tensor, &value));
+    DIST_TRY(unwrap(checkpoint).read(tensor, &value));
     *out_value = wrap(value.take());
     return kOk;
   });
 }
 
 size_t dist_checkpoint_num_metadata(const dist_checkpoint* checkpoint) {
-  return checkpoint == nullptr ? 0 : unwrap(checkpoint).header().texts().size();
+  return checkpoint == nullptr ? 0 : unwrap(checkpoint).texts().size();
 }
 
 const char* dist_checkpoint_metadata_key(const dist_checkpoint* checkpoint, size_t index) {
-  return index < dist_checkpoint_num_metadata(checkpoint) ? unwrap(checkpoint).header().texts()[index].key
-                                                          : "";
+  return index < dist_checkpoint_num_metadata(checkpoint) ? unwrap(checkpoint).texts()[index].key : "";
 }
 
 const char* dist_checkpoint_metadata(const dist_checkpoint* checkpoint, const char* key) {
-  return checkpoint == nullptr || key == nullptr ? nullptr : unwrap(checkpoint).header().text(key);
+  return checkpoint == nullptr || key == nullptr ? nullptr : unwrap(checkpoint).text(key);
 }
 
 void dist_checkpoint_destroy(dist_checkpoint* checkpoint) {

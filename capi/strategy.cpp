@@ -32,7 +32,6 @@ Status read_functions(const dist_strategy_options& options, HostStrategy* out) n
 
 // The axes' names are copied by the strategy, not here.
 Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes, MeshOptions* out) noexcept {
-  DIST_TRY(require_zero(options.reserved2, "dist_strategy_options.reserved2"));
   DIST_TRY(check_list(options.axes, options.num_axes, "dist_strategy_create", "options->axes",
                       "options->num_axes"));
   if (options.num_axes > DIST_MAX_NDIM) {
@@ -85,6 +84,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
                         "options->replicas_of_workers", "options->num_workers"));
     wanted.network = unwrap(given.network);
     wanted.transport = given.transport;
+    wanted.reform = given.reform;
     wanted.staging_bytes = given.staging_bytes;
     wanted.replicas_of_workers = {given.replicas_of_workers, given.num_workers};
     DIST_TRY(read_functions(given, &wanted.functions));
@@ -155,9 +155,13 @@ dist_status dist_strategy_query(const dist_strategy* strategy, dist_strategy_pro
     all.should_init = 1;
     all.should_checkpoint = all.should_save_summary = self.worker().is_chief ? 1 : 0;
     all.global_batch_size = 1;
-    all.worker = self.worker().me;
+    all.worker = self.worker().number();
     all.num_local_replicas = self.replicas().local();
     all.first_replica = number(self.replicas().first());
+    const Formation::Change& change = self.formation().change();
+    all.generation = static_cast<int32_t>(change.generation);
+    all.num_joined = change.num_joined;
+    all.num_left = change.num_left;
     return write_struct(all, out_properties, "dist_strategy_properties");
   });
 }
@@ -176,7 +180,7 @@ dist_status dist_strategy_cancel(dist_strategy* strategy) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_strategy_cancel", "strategy"));
     DIST_TRY(unwrap(strategy).check_process());
-    unwrap(strategy).pool().cancel();
+    unwrap(strategy).cancel();
     return kOk;
   });
 }

@@ -59,7 +59,9 @@ Status read_variable_options(const dist_variable_options* given, dist_variable_o
   return check_partitions(known->partitions);
 }
 
-VariableHome home_of(Strategy& strategy) noexcept { return {strategy.layout(), strategy.replicas()}; }
+VariableHome home_of(Strategy& strategy) noexcept {
+  return {strategy.layout(), Ref<ReplicaNumbers>::share(&strategy.numbers())};
+}
 
 // What every function that gives a new value of a variable does around its own part.
 template <class Make>

@@ -5,6 +5,7 @@
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
 #include "core/engine/in_process.hpp"
+#include "core/strategy/reform.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -24,6 +25,32 @@ dist_status dist_network_create(int32_t num_workers, const dist_network_options*
     Ref<InProcessNetwork> made;
     DIST_TRY(InProcessNetwork::create(given.allocator, num_workers, given.credit_bytes, &made));
     *out_network = wrap(made.take());
+    return kOk;
+  });
+}
+
+void dist_reform_options_init(dist_reform_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_strategy_reform(dist_strategy* strategy, const dist_reform_options* options) {
+  constexpr const char* kCall = "dist_strategy_reform";
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, kCall, "strategy"));
+    dist_reform_options given;
+    DIST_TRY(read_options(options, &given, "dist_reform_options"));
+    return reform(unwrap(strategy), {given.min_workers, given.window_ns, given.timeout_ns}, kCall);
+  });
+}
+
+dist_status dist_strategy_reform_due(dist_strategy* strategy, int32_t* out_due) {
+  constexpr const char* kCall = "dist_strategy_reform_due";
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, kCall, "strategy"));
+    DIST_TRY(require(out_due, kCall, "out_due"));
+    bool due = false;
+    DIST_TRY(reform_due(unwrap(strategy), kCall, &due));
+    *out_due = due ? 1 : 0;
     return kOk;
   });
 }

@@ -15,10 +15,12 @@ type CheckpointOptions struct {
 	// Position: where the input is, to be saved; on loading it is set to where it was. nil: left out.
 	Position *Position
 	Metadata map[string]string // saving: texts of the program's for the file
+	// Sharded: saving: the path becomes an index, and each worker writes the shard of its part of the variables.
+	Sharded bool
 }
 
-// CheckpointSave writes a checkpoint: one safetensors file, which may be loaded with any number of replicas and any
-// strategy. A file that is there is replaced in one step. options may be nil.
+// CheckpointSave writes a checkpoint: one safetensors file, or an index and a shard of each worker, which may be loaded with
+// any number of replicas and any strategy. A file that is there is replaced in one step. options may be nil.
 func (s *Strategy) CheckpointSave(path string, variables []*Variable, options *CheckpointOptions) error {
 	return s.checkpoint(path, variables, options, cdist.Dist_checkpoint_save)
 }
@@ -66,6 +68,9 @@ func (s *Strategy) checkpoint(path string, variables []*Variable, options *Check
 	}
 	native.Set_metadata_keys(keys, int64(len(keys)))
 	native.Set_metadata_texts(texts, int64(len(texts)))
+	if options.Sharded {
+		native.SetSharded(1)
+	}
 	if options.Position == nil {
 		return fromNative(call(strategy, path, handles, int64(len(handles)), native))
 	}
@@ -84,7 +89,7 @@ type Checkpoint struct {
 	object
 }
 
-// OpenCheckpoint opens a safetensors file to see what is in it.
+// OpenCheckpoint opens a safetensors file, or the index of several, to see what is in it.
 func (s *Strategy) OpenCheckpoint(path string) (*Checkpoint, error) {
 	var u uses
 	defer u.end()

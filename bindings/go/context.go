@@ -133,11 +133,15 @@ func (e *ended) Unwrap() []error { return []error{e.err, e.cause} }
 // byContext is err as it is where a context that is over has ended the call: a deadline where that was one, with the
 // context's error and its cause.
 func byContext(ctx context.Context, err error) error {
+	return byContextOf(ctx, err, "the context ended the run")
+}
+
+// byContextOf is byContext, which says so in these words.
+func byContextOf(ctx context.Context, err error, words string) error {
 	if err == nil || ctx == nil || ctx.Err() == nil || !errors.Is(err, ErrCancelled) {
 		return err
 	}
-	report := notBegun(ctx)
-	report.Message = "the context ended the run"
+	report := endedBefore(ctx, words)
 	if libdist, ok := err.(*Error); ok {
 		if libdist.cause != nil {
 			return err // it says so already
@@ -151,13 +155,18 @@ func byContext(ctx context.Context, err error) error {
 	return report
 }
 
-// notBegun is the error of a call whose context was over before.
+// notBegun is the error of a run whose context was over before.
 func notBegun(ctx context.Context) *Error {
+	return endedBefore(ctx, "the context ended before the run began")
+}
+
+// endedBefore is the error of a call whose context is over, in these words.
+func endedBefore(ctx context.Context, words string) *Error {
 	code := ErrCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		code = ErrDeadlineExceeded
 	}
-	report := newError(code, "the context ended before the run began")
+	report := newError(code, "%s", words)
 	report.cause = why(ctx)
 	return report
 }

@@ -197,6 +197,14 @@ func TestCheckpoints(t *testing.T) {
 	if _, err := c.Read("nothing"); !errors.Is(err, dist.ErrNotFound) {
 		t.Error(err)
 	}
+	index := path + ".index.json"
+	if err := s.CheckpointSave(index, []*dist.Variable{w}, &dist.CheckpointOptions{Sharded: true}); err != nil {
+		t.Fatal(err)
+	}
+	shards := must[[]string](t)(filepath.Glob(index + ".*-00001-of-00001.safetensors"))
+	if err := s.CheckpointLoad(index, []*dist.Variable{w}, nil); err != nil || len(shards) != 1 {
+		t.Error(err, shards)
+	}
 	if err := s.CheckpointLoad(path+".not", []*dist.Variable{w}, nil); !errors.Is(err, dist.ErrNotFound) {
 		t.Error(err)
 	}

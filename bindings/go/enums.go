@@ -141,6 +141,15 @@ const (
 	GlooTransport Transport = 3 // the same, with data over Gloo: plain text, on further ports
 )
 
+// Reform says when a strategy's workers re-form, where some are lost or have come: Strategy.Reform.
+type Reform int
+
+// The values of Reform.
+const (
+	ReformExplicit  Reform = 0 // when Strategy.Reform is called
+	ReformAtNextRun Reform = 1 // also at the begin of a run, where it is due
+)
+
 // Placement says where library threads run.
 type Placement int
 
@@ -353,6 +362,16 @@ const (
 	PartitionerMinShardBytes = 262144
 	PartitionerMaxShards     = 1
 	PartitionerBytesPerText  = 16
+)
+
+// PreemptionState says what a look at the notice came to: PreemptionHandler.SaveIfPreempted.
+type PreemptionState int
+
+// The values of PreemptionState.
+const (
+	PreemptionNone  PreemptionState = 0 // nobody has given one
+	PreemptionSaved PreemptionState = 1 // the checkpoint is saved; the job goes on until its grace is over
+	PreemptionOver  PreemptionState = 2 // the checkpoint is saved for the last time: the job is to end
 )
 
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.

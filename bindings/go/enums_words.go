@@ -61,6 +61,8 @@ var constantWords = wordTable(`
 	DIST_TRANSPORT_NONE dist.NoneTransport
 	DIST_TRANSPORT_GRPC dist.GrpcTransport
 	DIST_TRANSPORT_GLOO dist.GlooTransport
+	DIST_REFORM_EXPLICIT dist.ReformExplicit
+	DIST_REFORM_AT_NEXT_RUN dist.ReformAtNextRun
 	DIST_PLACEMENT_FREE dist.Free
 	DIST_PLACEMENT_CORES dist.Cores
 	DIST_VALUE_TENSOR dist.TensorValue
@@ -144,6 +146,9 @@ var constantWords = wordTable(`
 	DIST_PARTITIONER_MIN_SHARD_BYTES dist.PartitionerMinShardBytes
 	DIST_PARTITIONER_MAX_SHARDS dist.PartitionerMaxShards
 	DIST_PARTITIONER_BYTES_PER_TEXT dist.PartitionerBytesPerText
+	DIST_PREEMPTION_NONE dist.PreemptionNone
+	DIST_PREEMPTION_SAVED dist.PreemptionSaved
+	DIST_PREEMPTION_OVER dist.PreemptionOver
 `)
 
 // kindWords are what "DIST_REDUCE_..." stands for: the type whose constants those are.
@@ -156,6 +161,7 @@ var kindWords = wordTable(`
 	DIST_STRATEGY_ Kind
 	DIST_THREADS_ Threads
 	DIST_TRANSPORT_ Transport
+	DIST_REFORM_ Reform
 	DIST_PLACEMENT_ Placement
 	DIST_VALUE_ ValueKind
 	DIST_SYNCHRONIZATION_ Synchronization
@@ -171,4 +177,5 @@ var kindWords = wordTable(`
 	DIST_METRIC_ MetricKind
 	DIST_PARTITION_ PartitionKind
 	DIST_EDGE_ Edge
+	DIST_PREEMPTION_ PreemptionState
 `)

@@ -100,7 +100,7 @@ func (s *Strategy) runValuesOnGoroutines(ctx context.Context, fn ValuesFunc, arg
 	}
 	results := make([]*Value, s.numLocal())
 	if err := s.Run(ctx, func(r *Replica) error {
-		mine := r.ID() - s.first
+		mine := r.place
 		given, kwargs := positional[mine].endsItems(), named[mine].endsItems()
 		defer given.Close()
 		defer kwargs.Close()
@@ -158,7 +158,11 @@ func (s *Strategy) merged(results []*Value) (*Value, error) {
 		}
 		return results[0], nil
 	}
-	return s.ValuesFromFunction(func(replica, _ int) (*Value, error) { return results[replica-s.first], nil })
+	next := 0 // it is called for one replica after another
+	return s.ValuesFromFunction(func(int, int) (*Value, error) {
+		next++
+		return results[next-1], nil
+	})
 }
 
 // Enter makes the calling goroutine replica id of a strategy with Goroutines, and locks it to its thread, until

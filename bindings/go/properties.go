@@ -22,9 +22,12 @@ type Properties struct {
 	ShouldCheckpoint    bool // this worker writes checkpoints: the chief
 	ShouldSaveSummary   bool // this worker writes summaries: the chief
 	GlobalBatchSize     bool // a batch is for all replicas together, and is divided
-	Worker              int  // which one this is: 0 .. NumWorkers-1
+	Worker              int  // which of the cluster's this is, 0 for the chief; reports name workers so
 	NumLocalReplicas    int  // of this worker
 	FirstReplica        int  // the id of the first of these
+	Generation          int  // how often its workers have re-formed: Strategy.Reform
+	NumJoined           int  // workers that were not in the generation before
+	NumLeft             int  // and those of it that are not in this one; 0 on one that has joined
 }
 
 // Query says what the strategy is.
@@ -56,6 +59,9 @@ func (s *Strategy) Query() (Properties, error) {
 		Worker:              p.GetWorker(),
 		NumLocalReplicas:    p.GetNum_local_replicas(),
 		FirstReplica:        p.GetFirst_replica(),
+		Generation:          p.GetGeneration(),
+		NumJoined:           p.GetNum_joined(),
+		NumLeft:             p.GetNum_left(),
 	}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 type Replica struct {
 	native   int64
 	id       int
+	place    int // in a run: its number among this worker's replicas
 	strategy *Strategy
 	shared   *failures // of functions that this run's replicas gave to libdist
 	host     bool      // it came by Strategy.Enter
@@ -177,7 +178,7 @@ func (r *run) call(native int64, fn func(*Replica) error) (status int) {
 	replica.ctx = r.ctx
 	defer r.leave(replica.id)
 	defer replica.end()
-	if refused := r.enter(replica.id); refused {
+	if refused := r.enter(replica); refused {
 		return r.fail(replica.id, notBegun(r.ctx))
 	}
 	guard := onNative
@@ -200,13 +201,17 @@ func (r *run) fail(id int, err error) int {
 	return tell(err)
 }
 
-func (r *run) enter(id int) (refused bool) {
+func (r *run) enter(replica *Replica) (refused bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.inside[id-r.first] = true
 	if r.entered == 0 {
+		if r.strategy.threads != Goroutines { // which libdist does not re-form for, and which read it
+			r.first = r.strategy.firstReplica(cdist.Dist_replica_strategy(replica.native))
+		}
 		r.refused = r.ctx.Err() != nil
 	}
+	replica.place = replica.id - r.first
+	r.inside[replica.place] = true
 	r.entered++
 	r.coming = false
 	return r.refused

@@ -36,11 +36,11 @@ type run struct {
 	native   int64
 	fn       ReplicaFunc
 	values   ValuesFunc
-	first    int      // the id of this worker's first replica
 	failed   []error  // one for each replica of this worker, written by it alone
 	shared   failures // of functions that replicas gave to libdist
 
 	mu      sync.Mutex
+	first   int // the id of this worker's first replica: it may be another one when the run begins (ReformAtNextRun)
 	ender   *canceller
 	coming  bool   // no function has begun: libdist may not know it yet
 	inside  []bool // one for each replica of this worker: its function has begun and has not returned
@@ -136,7 +136,7 @@ func (o *RunOptions) native() cdist.Dist_run_options {
 func Collect[T any](ctx context.Context, s *Strategy, fn func(r *Replica) (T, error)) ([]T, error) {
 	results := make([]T, s.numLocal())
 	err := s.Run(ctx, func(r *Replica) (err error) {
-		results[r.ID()-s.first], err = fn(r)
+		results[r.place], err = fn(r)
 		return err
 	})
 	if err != nil {
@@ -156,11 +156,12 @@ func (s *Strategy) run(r *run, call func(r *run, token, cancel int64) error) err
 	r.failed = make([]error, s.numLocal())
 	r.inside = make([]bool, len(r.failed))
 	if s != nil {
-		r.first = s.first
 		r.coming = s.threads != Goroutines
 		s.inside.add(r) // before it has the strategy, so that no Shutdown misses it
 	}
-	r.native = u.running(s)
+	if r.native = u.running(s); r.native != 0 {
+		r.first = s.firstReplica(r.native)
+	}
 	cancel, err := r.cancellable(&u)
 	if err != nil {
 		if s != nil {

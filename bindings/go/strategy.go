@@ -35,6 +35,7 @@ type Options struct {
 	ClusterResolver   *ClusterResolver
 	Network           *Network  // MultiWorkerMirrored: how the other workers are reached; nil: as Transport says
 	Transport         Transport // MultiWorkerMirrored: how workers that are other processes are reached
+	Reform            Reform    // MultiWorkerMirrored: when its workers re-form
 	ReplicasOfWorkers []int     // MultiWorkerMirrored: how many each has; nil: all as many as this one
 	StagingBytes      int64     // MultiWorkerMirrored: most of tensors on their way at a time, with the same bits; 0: 64 MiB
 	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
@@ -53,9 +54,9 @@ type Options struct {
 // Strategy holds R replicas. Its methods may be called from several goroutines.
 type Strategy struct {
 	object
-	replicas int // of all workers
+	replicas int // of all workers, before the first Reform
 	local    int // of this worker
-	first    int // the id of the first of these
+	first    int // the id of the first of these, as replicas
 	threads  Threads
 	hop      bool
 	borrowed bool
@@ -157,6 +158,7 @@ func New(options Options) (*Strategy, error) {
 	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
 	native.SetNetwork(u.network(options.Network))
 	native.SetTransport(int32Of(int(options.Transport)))
+	native.SetReform(int32Of(int(options.Reform)))
 	native.SetStaging_bytes(options.StagingBytes)
 	if options.ReplicasOfWorkers != nil {
 		replicas := make([]int32, len(options.ReplicasOfWorkers))
@@ -293,14 +295,27 @@ func (s *Strategy) count(native int64) {
 	if Kind(cdist.Dist_strategy_kind(native)) != MultiWorkerMirrored {
 		return
 	}
-	p := cdist.NewDist_strategy_properties()
-	defer cdist.DeleteDist_strategy_properties(p)
-	if cdist.Dist_strategy_query(native, p) == nil { // fails only for NULL
-		s.local, s.first = p.GetNum_local_replicas(), p.GetFirst_replica()
-	}
+	s.local, s.first = localReplicas(native)
 }
 
-// hasPeers says whether there are other workers.
+// localReplicas asks how many replicas this worker has, and for the id of the first of them.
+func localReplicas(native int64) (local, first int) {
+	p := cdist.NewDist_strategy_properties()
+	defer cdist.DeleteDist_strategy_properties(p)
+	_ = cdist.Dist_strategy_query(native, p) // fails only for NULL
+	return p.GetNum_local_replicas(), p.GetFirst_replica()
+}
+
+// firstReplica is the id of this worker's first replica, which a Reform changes.
+func (s *Strategy) firstReplica(native int64) int {
+	if !s.hasPeers() {
+		return s.first
+	}
+	_, first := localReplicas(native)
+	return first
+}
+
+// hasPeers says whether the cluster has other workers, though all of them may be lost.
 func (s *Strategy) hasPeers() bool { return s != nil && s.local != s.replicas }
 
 // numLocal is how many replicas this worker has; 0 for nil.
@@ -315,6 +330,13 @@ func (s *Strategy) numLocal() int {
 func (s *Strategy) NumReplicas() int {
 	if s == nil {
 		return 0
+	}
+	if s.hasPeers() {
+		var u uses
+		defer u.end()
+		if native := u.strategy(s); u.err == nil {
+			return cdist.Dist_strategy_num_replicas(native)
+		}
 	}
 	return s.replicas
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the Go tests against a build tree: `test.sh BUILD_ROOT GO plain|race|cgocheck2 [go test's arguments]`; or one of the
-# examples: `test.sh BUILD_ROOT GO run EXAMPLE`. It skips (77) where Go is too old.
+# examples: `test.sh BUILD_ROOT GO run EXAMPLE [its arguments]`. It skips (77) where Go is too old.
 set -eu
 build=$1
 go=$2
@@ -27,7 +27,11 @@ headers=$(cat ../../include/dist/*.h | sha256sum | cut -c 1-16)
 export CGO_CPPFLAGS="-DDIST_HEADERS_$headers"
 
 case $kind in
-  run) exec "$go" run "./examples/$1" ;;
+  run)
+    example=$1
+    shift
+    exec "$go" run "./examples/$example" "$@"
+    ;;
   plain)
     "$go" vet . ./examples/...
     unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l ./*.go examples)

@@ -30,6 +30,8 @@ var functionWords = map[string]string{
 	"dist_strategy_query":                        "Strategy.Query",
 	"dist_strategy_cluster_resolver":             "Strategy.ClusterResolver",
 	"dist_strategy_cancel":                       "Strategy.Cancel",
+	"dist_strategy_reform":                       "Strategy.Reform",
+	"dist_strategy_reform_due":                   "Strategy.ReformDue",
 	"dist_run":                                   "Strategy.Run",
 	"dist_run_values":                            "Strategy.RunValues",
 	"dist_replica_enter":                         "Strategy.Enter",
@@ -179,6 +181,13 @@ var functionWords = map[string]string{
 	"dist_checkpoint_metadata_key":               "Checkpoint.AllMetadata",
 	"dist_checkpoint_metadata":                   "Checkpoint.Metadata",
 	"dist_checkpoint_destroy":                    "Checkpoint.Close",
+	"dist_preemption_handler_create":             "Strategy.NewPreemptionHandler",
+	"dist_preemption_handler_destroy":            "PreemptionHandler.Close",
+	"dist_preemption_notify":                     "PreemptionHandler.Notify",
+	"dist_preemption_run":                        "PreemptionHandler.Run",
+	"dist_preemption_save_if_preempted":          "PreemptionHandler.SaveIfPreempted",
+	"dist_preemption_count_run":                  "PreemptionHandler.CountRun",
+	"dist_preemption_total_run_calls":            "PreemptionHandler.TotalRunCalls",
 	"dist_topology_create":                       "NewTopology",
 	"dist_topology_from_serialized":              "TopologyFromSerialized",
 	"dist_topology_from_host":                    "TopologyFromHost",
@@ -278,7 +287,7 @@ var functionWords = map[string]string{
 
 // fieldWords are fields and arguments whose Go name is more than the same words written together.
 var fieldWords = map[string]string{
-	"timeout_ns": "Timeout", "num_replicas": "Replicas", "num_devices": "len(Devices)", "num_axes": "len(Axes)",
+	"timeout_ns": "Timeout", "window_ns": "Window", "grace_ns": "Grace", "num_replicas": "Replicas", "num_devices": "len(Devices)", "num_axes": "len(Axes)",
 	"num_batch_sizes": "len(BatchSizes)", "num_results": "len(Results)", "num_states": "len(States)",
 	"num_devices_per_task": "the number of devices per task", "num_tasks": "the number of tasks",
 	"use_spmd_partitioning": "UseSPMDPartitioning", "initial_fn": "Initial", "reduce_fn": "ReduceWith",

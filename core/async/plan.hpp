@@ -8,7 +8,7 @@
 //
 // A run that fails may stop members at different rounds, so that plans made before it cannot be used any
 // more. Over several workers that holds wherever it has failed: before its first round in a run a member waits for
-// the others to say how the run before has ended.
+// the others to say how the run before has ended, and later rounds look whether that is known.
 //
 // Where the group has members of other workers, each pack has a stream of its own to those (crossings.hpp), so that
 // workers may begin packs, and plans, in different orders.

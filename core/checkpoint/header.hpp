@@ -19,20 +19,21 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/base/text.hpp"
+#include "core/checkpoint/by_name.hpp"
 #include "core/checkpoint/dtypes.hpp"
 
 namespace dist {
 
 inline constexpr std::size_t kHeaderLengthBytes = 8;
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as in the safetensors library
+// RapidJSON ends at a NUL; where the text breaks off inside a UTF-8 sequence, it takes all of that first.
+inline constexpr std::size_t kJsonEndBytes = 4;
 inline constexpr char kMetadataName[] = "__metadata__";
 
-// libdist's own texts in a file. The header's checksum is that of its N bytes with 0 for its own 8 digits; a
-// tensor's, under this prefix and the tensor's name, is that of its data. Both are CRC-32, hexadecimal.
+// libdist's own texts in a file. A tensor's checksum, under this prefix and the tensor's name, is that of its data; the
+// header's is text_checksum.hpp's.
 inline constexpr char kOwnPrefix[] = "libdist.";
-inline constexpr char kHeaderChecksumKey[] = "libdist.crc32";
 inline constexpr char kTensorChecksumPrefix[] = "libdist.crc32:";
-inline constexpr std::size_t kChecksumDigits = 8;
 
 struct StoredTensor {
   const char* name;
@@ -79,7 +80,6 @@ class Header {
  private:
   class Parser;
 
-  Status check_checksum() const;
   Status parse_text();
   Status check_places(uint64_t data_bytes);
   Status index_names();
@@ -91,8 +91,8 @@ class Header {
   std::pmr::vector<int64_t> sizes_;
   std::pmr::vector<StoredTensor> tensors_;
   std::pmr::vector<StoredText> texts_;
-  std::pmr::vector<std::size_t> by_name_;  // indices of tensors_
-  std::pmr::vector<std::size_t> by_key_;   // of texts_
+  NameIndex by_name_;  // of tensors_
+  NameIndex by_key_;   // of texts_
 };
 
 }  // namespace dist

@@ -2,100 +2,122 @@
 #include "core/checkpoint/reader.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
-#include "core/base/tensor.hpp"
-#include "core/checkpoint/crc32.hpp"
+#include "core/checkpoint/file_error.hpp"
 
 namespace dist {
 
-static_assert(std::endian::native == std::endian::little, "data are read as they shall lie in memory");
-
 Status Checkpoint::open(Memory& memory, const char* path, Ref<Checkpoint>* out) {
-  auto file = make_counted<Checkpoint>(memory);
-  DIST_TRY(file->file_.open(path));
-  DIST_TRY(file->read_header());
-  *out = std::move(file);
+  uint32_t before = 0;
+  for (;;) {
+    auto checkpoint = make_counted<Checkpoint>(memory);
+    const Status status = checkpoint->open_file(path);
+    if (status.ok()) {
+      *out = std::move(checkpoint);
+      return kOk;
+    }
+    // Where another save has ended meanwhile, its index is there now, and this one's shards are gone.
+    const bool lost_shard = checkpoint->has_index_ && status.code() == DIST_NOT_FOUND;
+    if (!lost_shard || checkpoint->index_.checksum() == before) return status;
+    before = checkpoint->index_.checksum();
+  }
+}
+
+Status Checkpoint::open_file(const char* path) {
+  InputFile file;
+  DIST_TRY(file.open(path));
+  char first[kKindBytes] = "";
+  if (file.size() >= static_cast<int64_t>(sizeof first)) DIST_TRY(file.read_at(0, first, sizeof first));
+  if (!begins_index(first)) {
+    files_.emplace_back(memory());
+    DIST_TRY(files_[0].open(std::move(file)));
+    return find_tensors();
+  }
+  const auto size = static_cast<uint64_t>(file.size());
+  if (size > kMaxHeaderBytes)
+    return fail(DIST_DATA_LOSS, "is no safetensors file, and longer than any index of such files");
+  DIST_TRY(file.read_at(0, index_.make_room(static_cast<std::size_t>(size)), static_cast<std::size_t>(size)));
+  DIST_TRY(index_.parse());
+  has_index_ = true;
+  DIST_TRY(open_shards(path));
+  return find_tensors();
+}
+
+Status Checkpoint::open_shards(const char* path) {
+  const char* const slash = std::strrchr(path, '/');
+  const std::size_t folder_bytes = slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - path);
+  std::pmr::string shard(&memory());
+  files_.reserve(index_.files().size());
+  for (const char* const name : index_.files()) {
+    InputFile file;
+    DIST_TRY(about_file(name, file.open(shard.assign(path, folder_bytes).append(name).c_str())));
+    files_.emplace_back(memory());
+    DIST_TRY(about_file(name, files_.back().open(std::move(file))));
+  }
   return kOk;
 }
 
-Status Checkpoint::read_header() {
-  const auto size = static_cast<uint64_t>(file_.size());
-  if (size < kHeaderLengthBytes) {
-    return fail(DIST_DATA_LOSS, "is not a safetensors file, or was cut short: it has %" PRIu64 " bytes",
-                size);
+Status Checkpoint::find_tensors() {
+  if (!has_index_) {
+    const auto all = files_[0].header().tensors();
+    tensors_.reserve(all.size());
+    for (const StoredTensor& tensor : all) tensors_.push_back({&files_[0], &tensor});
+    return kOk;
   }
-  uint64_t length = 0;
-  DIST_TRY(file_.read_at(0, &length, sizeof length));
-  if (length > kMaxHeaderBytes) {
-    return fail(DIST_DATA_LOSS,
-                "is not a safetensors file: its header would have %" PRIu64
-                " bytes, and they have up to %" PRIu64,
-                length, kMaxHeaderBytes);
+  tensors_.reserve(index_.entries().size());
+  for (const IndexEntry& entry : index_.entries()) {
+    const TensorFile& file = files_[entry.number];
+    const StoredTensor* const tensor = file.header().find(entry.name);
+    if (tensor == nullptr) {
+      return fail(DIST_DATA_LOSS, "tensor \"%s\" is not in \"%s\", where the index has it",
+                  Shown(entry.name).c_str(), Shown(entry.file).c_str());
+    }
+    tensors_.push_back({&file, tensor});
   }
-  if (length > size - kHeaderLengthBytes) {
-    return fail(DIST_DATA_LOSS, "was cut short: the header has %" PRIu64 " bytes, the file %" PRIu64, length,
-                size);
-  }
-  data_at_ = static_cast<int64_t>(kHeaderLengthBytes + length);
-  DIST_TRY(file_.read_at(kHeaderLengthBytes, header_.make_room(static_cast<std::size_t>(length)),
-                         static_cast<std::size_t>(length)));
-  return header_.parse(size - static_cast<uint64_t>(data_at_));
+  return kOk;
 }
 
-Status Checkpoint::find(const char* name, const StoredTensor** out) const noexcept {
-  *out = header_.find(name);
-  if (*out != nullptr) return kOk;
-  const auto all = header_.tensors();
+std::span<const StoredText> Checkpoint::texts() const noexcept {
+  return has_index_ ? index_.texts() : files_[0].header().texts();
+}
+
+const char* Checkpoint::text(const char* key) const noexcept {
+  return has_index_ ? index_.text(key) : files_[0].header().text(key);
+}
+
+Status Checkpoint::find(const char* name, FoundTensor* out) const noexcept {
+  if (has_index_) {
+    if (const IndexEntry* const entry = index_.find(name)) {
+      *out = tensors_[static_cast<std::size_t>(entry - index_.entries().data())];
+      return kOk;
+    }
+  } else if (const StoredTensor* const tensor = files_[0].header().find(name)) {
+    *out = {&files_[0], tensor};
+    return kOk;
+  }
   char others[400] = "none";
   std::size_t used = 0;
-  for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 4) && used < sizeof others; ++i) {
-    used += static_cast<std::size_t>(std::snprintf(others + used, sizeof others - used, "%s\"%s\"",
-                                                   i == 0 ? "" : ", ", Shown(all[i].name).c_str()));
+  for (std::size_t i = 0; i < std::min<std::size_t>(tensors_.size(), 4) && used < sizeof others; ++i) {
+    used +=
+        static_cast<std::size_t>(std::snprintf(others + used, sizeof others - used, "%s\"%s\"",
+                                               i == 0 ? "" : ", ", Shown(tensors_[i].tensor->name).c_str()));
   }
   return fail(DIST_NOT_FOUND, "there is no tensor \"%s\"; there are %zu: %s%s", Shown(name).c_str(),
-              all.size(), others, all.size() > 4 ? ", ..." : "");
+              tensors_.size(), others, tensors_.size() > 4 ? ", ..." : "");
 }
 
-// One after the other to `to`, or where they are not to be kept all of them to the same place.
-Status Checkpoint::read_blocks(const StoredTensor& tensor, std::byte* to, bool keep) const {
-  uint32_t checksum = 0;
-  for (uint64_t at = tensor.begin; at < tensor.end;) {
-    const std::size_t block = static_cast<std::size_t>(std::min<uint64_t>(tensor.end - at, kRoomBytes));
-    if (const Status status = file_.read_at(data_at_ + static_cast<int64_t>(at), to, block); !status.ok())
-      return fail(status.code(), "tensor \"%s\": the file %s", Shown(tensor.name).c_str(),
-                  last_error().message);
-    if (tensor.has_checksum) checksum = crc32(checksum, to, block);
-    at += block;
-    if (keep) to += block;
-  }
-  if (!tensor.has_checksum || checksum == tensor.checksum) return kOk;
-  return fail(DIST_DATA_LOSS,
-              "tensor \"%s\": the data are not what was written: their checksum is %08" PRIx32
-              ", not %08" PRIx32,
-              Shown(tensor.name).c_str(), checksum, tensor.checksum);
-}
-
-Status Checkpoint::verify(const StoredTensor& tensor, std::byte* room) const {
-  return tensor.has_checksum ? read_blocks(tensor, room, false) : kOk;
-}
-
-Status Checkpoint::read(const StoredTensor& tensor, void* to) const {
-  return read_blocks(tensor, static_cast<std::byte*>(to), true);
-}
-
-Status Checkpoint::read(const StoredTensor& tensor, ValueRef* out) const {
-  const dist_tensor spec = header_.spec(tensor);
+Status Checkpoint::read(const FoundTensor& tensor, ValueRef* out) const {
+  const dist_tensor spec = tensor.spec();
   if (spec.dtype == 0) {
     return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" is of dtype %s, which libdist does not have",
-                Shown(tensor.name).c_str(), tensor.dtype->name);
+                Shown(tensor.tensor->name).c_str(), tensor.tensor->dtype->name);
   }
   ValueRef value;
   DIST_TRY(Value::copy_tensor(memory(), spec, &value));
-  DIST_TRY(read(tensor, value->tensor().data));
+  DIST_TRY(tensor.file->read(*tensor.tensor, value->tensor().data));
   *out = std::move(value);
   return kOk;
 }

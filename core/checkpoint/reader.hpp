@@ -1,45 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint: a safetensors file, of libdist or of any other program, that is open for reading.
+// Checkpoint: a safetensors file, or an index and the files that it names, open for reading.
 #pragma once
 
 #include <cstddef>
+#include <memory_resource>
+#include <span>
+#include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/base/os/file.hpp"
 #include "core/base/status.hpp"
 #include "core/checkpoint/header.hpp"
+#include "core/checkpoint/index.hpp"
+#include "core/checkpoint/tensor_file.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {
+
+// A tensor, and the file that it is in.
+struct FoundTensor {
+  const TensorFile* file = nullptr;
+  const StoredTensor* tensor = nullptr;
+  // Without data; its dtype is 0 where libdist has no such dtype.
+  dist_tensor spec() const noexcept { return file->header().spec(*tensor); }
+};
 
 class Checkpoint final : public Counted {
  public:
   static Status open(Memory& memory, const char* path, Ref<Checkpoint>* out);
 
-  const Header& header() const noexcept { return header_; }
+  // In the order of their data, or of the index.
+  std::span<const FoundTensor> tensors() const noexcept { return tensors_; }
+  std::span<const StoredText> texts() const noexcept;
   // NOT_FOUND with names that are there.
-  Status find(const char* name, const StoredTensor** out) const noexcept;
+  Status find(const char* name, FoundTensor* out) const noexcept;
+  // NULL where there is none.
+  const char* text(const char* key) const noexcept;
 
-  // Reads the data and compares their checksum, where the file has one. `room` is a buffer of kRoomBytes for
-  // them.
-  static constexpr std::size_t kRoomBytes = std::size_t{1} << 20;
-  Status verify(const StoredTensor& tensor, std::byte* room) const;
-  // All data of a tensor, row-major, compared too. On an error what lies at `to` is unspecified. Allocates
-  // nothing.
-  Status read(const StoredTensor& tensor, void* to) const;
-  Status read(const StoredTensor& tensor, ValueRef* out) const;
+  Status read(const FoundTensor& tensor, ValueRef* out) const;
 
  private:
   template <class T, class... Arguments>
   friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
 
-  explicit Checkpoint(Memory& memory) : Counted(memory), header_(memory) {}
-  Status read_header();
-  Status read_blocks(const StoredTensor& tensor, std::byte* to, bool keep) const;
+  explicit Checkpoint(Memory& memory) : Counted(memory), index_(memory), files_(&memory), tensors_(&memory) {}
+  Status open_file(const char* path);
+  Status open_shards(const char* path);
+  Status find_tensors();
 
-  InputFile file_;
-  Header header_;
-  int64_t data_at_ = 0;
+  bool has_index_ = false;
+  Index index_;
+  std::pmr::vector<TensorFile> files_;  // one, or those of the index
+  std::pmr::vector<FoundTensor> tensors_;
 };
 
 }  // namespace dist

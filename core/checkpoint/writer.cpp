@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
-#include <cstdio>
 #include <cstring>
-#include <limits>
-#include <numeric>
 
-#include "core/base/json_out.hpp"
 #include "core/base/tensor.hpp"
 #include "core/checkpoint/crc32.hpp"
 #include "core/checkpoint/header.hpp"
+#include "core/checkpoint/text_checksum.hpp"
 
 namespace dist {
 namespace {
@@ -21,17 +18,6 @@ static_assert(std::endian::native == std::endian::little, "data are written as t
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;  // is still in a cache when it is written
 constexpr std::size_t kAlign = 8;                          // of the data in the file
-constexpr std::size_t kDepth = 8;
-constexpr char kNoDigits[] = "00000000";
-static_assert(sizeof kNoDigits - 1 == kChecksumDigits);
-
-using Json = rapidjson::Writer<JsonOut, rapidjson::UTF8<>, rapidjson::UTF8<>, JsonPool,
-                               rapidjson::kWriteValidateEncodingFlag>;
-
-Status not_utf8(const char* what, const char* text) noexcept {
-  return invalid_argument("%s \"%s\" is not UTF-8, as all text in a safetensors file", what,
-                          Shown(text).c_str());
-}
 
 }  // namespace
 
@@ -50,35 +36,11 @@ Status CheckpointWriter::add_tensor(const char* name, const dist_tensor& spec) {
   return kOk;
 }
 
-Status CheckpointWriter::add_text(const char* key, const char* text, bool own) {
-  if (!own && std::strncmp(key, kOwnPrefix, sizeof kOwnPrefix - 1) == 0) {
-    return invalid_argument("metadata \"%s\": keys that begin with \"%s\" are libdist's own",
-                            Shown(key).c_str(), kOwnPrefix);
-  }
-  texts_.push_back({std::pmr::string(key, memory_), std::pmr::string(text, memory_)});
-  return kOk;
-}
-
 Status CheckpointWriter::check_names() {
-  std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-    return std::strcmp(tensors_[a].name, tensors_[b].name) < 0;
-  });
-  for (std::size_t i = 1; i < order_.size(); ++i) {
-    const char* const name = tensors_[order_[i]].name;
-    if (std::strcmp(name, tensors_[order_[i - 1]].name) == 0) {
-      return invalid_argument(
-          "two variables are called \"%s\": give them different names, or save them under others "
-          "(options->names)",
-          Shown(name).c_str());
-    }
-  }
-  for (std::size_t i = 0; i < texts_.size(); ++i) {
-    for (std::size_t k = 0; k < i; ++k) {
-      if (texts_[i].key == texts_[k].key)
-        return invalid_argument("metadata \"%s\" is given twice", Shown(texts_[i].key.c_str()).c_str());
-    }
-  }
-  return kOk;
+  constexpr auto kNameOf = [](const Tensor& tensor) { return tensor.name; };
+  sort_by_name(tensors_, order_, kNameOf);
+  const char* const name = twice(tensors_, order_, kNameOf);
+  return name == nullptr ? texts_.check() : called_twice(name);
 }
 
 // Wide elements first, so that all data are aligned, then by name: as the safetensors library does.
@@ -95,26 +57,18 @@ void CheckpointWriter::place() {
 }
 
 // Texts with checksums that are still to come; their digits' places are remembered.
-template <class Json>
-Status CheckpointWriter::put_texts(Json& json) {
+Status CheckpointWriter::put_texts(NewJson& json) {
   json.Key(kMetadataName);
   json.StartObject();
-  for (const Text& text : texts_) {
-    if (!json.Key(text.key.c_str())) return not_utf8("the key", text.key.c_str());
-    if (!json.String(text.text.c_str())) return not_utf8("the text", text.text.c_str());
-  }
-  const auto put_checksum = [&](const char* key) {
-    if (!json.Key(key)) return std::size_t{0};
-    json.String(kNoDigits);
-    return header_.size() - 1 - kChecksumDigits;
-  };
+  DIST_TRY(texts_.put(json));
   std::pmr::string key(memory_);
   for (const std::size_t i : order_) {
     Tensor& tensor = tensors_[i];
-    tensor.digits = put_checksum(key.assign(kTensorChecksumPrefix).append(tensor.name).c_str());
+    tensor.digits =
+        put_no_checksum(json, key.assign(kTensorChecksumPrefix).append(tensor.name).c_str(), header_);
     if (tensor.digits == 0) return not_utf8("the name", tensor.name);
   }
-  header_digits_ = put_checksum(kHeaderChecksumKey);
+  header_digits_ = put_no_checksum(json, kTextChecksumKey, header_);
   json.EndObject();
   return kOk;
 }
@@ -123,7 +77,7 @@ Status CheckpointWriter::make_header() {
   char buffer[1024];
   JsonPool pool(buffer, sizeof buffer);
   JsonOut out(header_);
-  Json json(out, &pool, kDepth);
+  NewJson json(out, &pool, kNewJsonDepth);
   json.StartObject();
   DIST_TRY(put_texts(json));
   for (const std::size_t i : order_) {
@@ -152,8 +106,6 @@ Status CheckpointWriter::make_header() {
 }
 
 Status CheckpointWriter::create(const char* path) {
-  order_.resize(tensors_.size());
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
   DIST_TRY(check_names());
   place();
   DIST_TRY(make_header());
@@ -176,15 +128,9 @@ Status CheckpointWriter::write(std::size_t tensor, const void* data) {
   return kOk;
 }
 
-void CheckpointWriter::put_digits(std::size_t place, uint32_t checksum) noexcept {
-  char digits[kChecksumDigits + 1];
-  std::snprintf(digits, sizeof digits, "%08" PRIx32, checksum);
-  std::memcpy(header_.data() + place, digits, kChecksumDigits);
-}
-
 Status CheckpointWriter::commit() {
-  for (const Tensor& tensor : tensors_) put_digits(tensor.digits, tensor.checksum);
-  put_digits(header_digits_, crc32(0, header_.data(), header_.size()));
+  for (const Tensor& tensor : tensors_) write_checksum(header_.data() + tensor.digits, tensor.checksum);
+  sign(header_, header_digits_);
   const uint64_t length = header_.size();
   DIST_TRY(file_.write_at(0, &length, sizeof length));
   DIST_TRY(file_.write_at(sizeof length, header_.data(), header_.size()));

@@ -12,20 +12,21 @@
 #include "core/base/memory.hpp"
 #include "core/base/os/file.hpp"
 #include "core/base/status.hpp"
+#include "core/checkpoint/by_name.hpp"
 #include "core/checkpoint/dtypes.hpp"
+#include "core/checkpoint/new_texts.hpp"
 
 namespace dist {
 
 class CheckpointWriter {
  public:
   explicit CheckpointWriter(Memory& memory)
-      : memory_(&memory), tensors_(&memory), texts_(&memory), order_(&memory), header_(&memory) {}
+      : memory_(&memory), tensors_(&memory), texts_(memory), order_(&memory), header_(&memory) {}
 
   // Number 0, 1, ... in the order of the calls. `spec` counts but for its data; it and the name are used
   // until the end.
   Status add_tensor(const char* name, const dist_tensor& spec);
-  // A key with libdist's prefix is refused, unless it is libdist's own.
-  Status add_text(const char* key, const char* text, bool own);
+  NewTexts& texts() noexcept { return texts_; }
 
   Status create(const char* path);
   // All data of a tensor, row-major. Every tensor must be written.
@@ -42,22 +43,15 @@ class CheckpointWriter {
     std::size_t digits;  // of its checksum: their place in the header
     uint32_t checksum;
   };
-  struct Text {
-    std::pmr::string key;
-    std::pmr::string text;
-  };
-
   Status check_names();
   void place();
-  template <class Json>
-  Status put_texts(Json& json);
+  Status put_texts(NewJson& json);
   Status make_header();
-  void put_digits(std::size_t place, uint32_t checksum) noexcept;
 
   Memory* memory_;
   std::pmr::vector<Tensor> tensors_;
-  std::pmr::vector<Text> texts_;
-  std::pmr::vector<std::size_t> order_;  // of the data
+  NewTexts texts_;
+  NameIndex order_;  // of the data
   std::pmr::string header_;
   std::size_t header_digits_ = 0;
   NewFile file_;

@@ -96,6 +96,7 @@ void WorkerNotice::write(std::byte* to) const noexcept {
   writer.put(reported);
   writer.put(parts);
   writer.put(failed);
+  writer.put(announced);
   writer.put(static_cast<int32_t>(record.code));
   writer.put(number(record.culprit.replica));
   for (const int32_t each :
@@ -120,6 +121,7 @@ Reading WorkerNotice::read(const std::byte* from) noexcept {
   reported = reader.take<bool>();
   parts = reader.take<uint64_t>();
   failed = reader.take<uint64_t>();
+  announced = reader.take<uint32_t>();
   record.code = static_cast<dist_status>(reader.take<int32_t>());
   record.culprit.replica = GlobalReplica{reader.take<int32_t>()};
   for (int32_t* each : {&record.culprit.logical_device, &record.culprit.worker, &record.collective,

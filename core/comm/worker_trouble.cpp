@@ -147,7 +147,7 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   evidence.failures = {failures, static_cast<std::size_t>(n)};
   evidence.group = group_.number();
   evidence.naming.workers = true;
-  evidence.seats = workers_.empty() ? nullptr : workers_.data();
+  evidence.seats = names_.empty() ? nullptr : names_.data();
   evidence.sequence = static_cast<int64_t>(round.number());
   evidence.waited_ns = waited_ns;
   evidence.given_ns = group_.deadline().given_ns;
@@ -175,7 +175,7 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
 void WorkerMeeting::hear_of_whole() noexcept {
   if (whole_ == nullptr) return;
   each_peer([&](int w, Peer& peer) {
-    const Incoming& whole = whole_->leave_of(whole_->peer(named(w)));
+    const Incoming& whole = whole_->leave_of(whole_->peer(workers_[static_cast<std::size_t>(w)]));
     Incoming& own = leave_of(peer);
     if (own.here() || whole.transfer.end() != Transfer::End::kDone) return;
     own.reading = own.notice.read(whole.bytes);
@@ -229,7 +229,8 @@ bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
   Transfer::End end;
   if (!round.trouble(&worker, &end)) return false;
   switch (end) {
-    case Transfer::End::kLost: *out = {lost(round, worker), false}; break;
+    // Who leaves because worker 0 is lost is not the cause.
+    case Transfer::End::kLost: *out = {lost(round, transport_.lost(0) ? 0 : worker), false}; break;
     case Transfer::End::kMisfit: *out = {broken(round, worker, "a message of another size"), false}; break;
     // Nobody but close() cancels what is waited for.
     default: *out = {lost(round, me_), false}; break;

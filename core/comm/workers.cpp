@@ -12,6 +12,12 @@ std::pmr::vector<int> firsts_of(Memory& memory, std::span<const int> members) {
   return firsts;
 }
 
+std::pmr::vector<int> names_of(Memory& memory, const WorkerMeeting::Options& options) {
+  std::pmr::vector<int> names(options.names.begin(), options.names.end(), &memory);
+  for (const int each : options.workers) names.push_back(options.whole->named(each));
+  return names;
+}
+
 }  // namespace
 
 bool WorkerMeeting::Incoming::good() noexcept {
@@ -33,6 +39,7 @@ WorkerMeeting::WorkerMeeting(Memory& memory, Transport& transport, Group& group,
       firsts_(firsts_of(memory, options.members)),
       whole_(options.whole),
       workers_(options.workers.begin(), options.workers.end(), &memory),
+      names_(names_of(memory, options)),
       replicas_(options.replicas.begin(), options.replicas.end(), &memory),
       peers_(&memory),
       attendance_(memory, group.size(), static_cast<int>(options.members.size()), me_),
@@ -137,7 +144,8 @@ void WorkerMeeting::begin(WorkerRound& round, uint32_t stream, uint64_t number, 
   round.begin(message_of(stream, number), signature, most_bytes, {});
 }
 
-void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool collectives_failed) noexcept {
+void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool collectives_failed,
+                          uint32_t announced) noexcept {
   if (collectives_failed) own_failed_.fetch_add(1, std::memory_order_relaxed);
   if (whole_ != nullptr) {
     join_run();
@@ -149,6 +157,7 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool coll
   left.begun = begun_.load(std::memory_order_relaxed);
   left.reported = reported_.load(std::memory_order_relaxed);
   left.failed = own_failed_.load(std::memory_order_relaxed);
+  left.announced = announced_ = announced;
   if (!returned.ok()) left.record = failure;
   left.record.code = returned.code();
   left.write(own_leave_);
@@ -166,9 +175,8 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool coll
   }
 }
 
-bool WorkerMeeting::has_heard_of_run_before(int* out_missing) noexcept {
+bool WorkerMeeting::look_for_run_before(int* out_missing) noexcept {
   const std::lock_guard lock(mutex_);
-  if (heard_run_ == run_ || run_ == 1) return true;
   *out_missing = -1;
   each_peer([&](int w, Peer& peer) {
     Incoming& before = peer.leaves[(run_ - 1) % 2];
@@ -182,15 +190,23 @@ bool WorkerMeeting::has_heard_of_run_before(int* out_missing) noexcept {
   uint64_t failed = own_failed_.load(std::memory_order_relaxed);
   each_peer([&](int, const Peer& peer) { failed += peer.failed; });
   failed_.store(failed, std::memory_order_relaxed);
-  heard_run_ = run_;
+  // release: with what has been heard.
+  heard_run_.store(run_, std::memory_order_release);
   return true;
 }
 
 Status WorkerMeeting::hear_of_run_before(Group& group, uint64_t* out_failed) noexcept {
   if (whole_ != nullptr) return whole_->hear_of_run_before(group, out_failed);
+  // Later rounds of a plan cost one look here.
+  if (heard_run_.load(std::memory_order_acquire) != run_) DIST_TRY(await_run_before(group));
+  *out_failed = failed_.load(std::memory_order_relaxed);
+  return kOk;
+}
+
+Status WorkerMeeting::await_run_before(Group& group) noexcept {
   Word& word = group.progress();
   const int64_t start_ns = host_.now_ns();
-  for (int missing = -1; !has_heard_of_run_before(&missing);) {
+  for (int missing = -1; !look_for_run_before(&missing);) {
     transport_.progress();
     if (group.poisoned()) return group.failure();
     int64_t waited_ns = 0;
@@ -204,8 +220,50 @@ Status WorkerMeeting::hear_of_run_before(Group& group, uint64_t* out_failed) noe
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     word.sleep(seen, host_.slice_ns(kLookNs), group.policy(), [&] { return group.poisoned(); });
   }
-  *out_failed = failed_.load(std::memory_order_relaxed);
   return kOk;
+}
+
+Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* out_announced) noexcept {
+  *out_announced = announced_;
+  if (me_ == 0 || run_ == 0) return kOk;
+  Incoming& leader = leave_of(peer(0));
+  Word& word = group_.progress();
+  const int64_t start_ns = host_.now_ns();
+  while (!leader.transfer.over()) {
+    const uint32_t seen = word.value.load(std::memory_order_acquire);
+    transport_.progress();
+    if (leader.transfer.over()) break;
+    if (cancelled.load(std::memory_order_relaxed))
+      return dist::fail(DIST_CANCELLED, "the wait for worker %d to end its run was cancelled", named(0));
+    const int64_t waited_ns = host_.now_ns() - start_ns;
+    if (timeout_ns_ > 0 && waited_ns >= timeout_ns_) {
+      return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not come to the end of its run, in %.3g s",
+                        named(0), static_cast<double>(waited_ns) * 1e-9);
+    }
+    constexpr int64_t kLookNs = 1'000'000;
+    word.sleep(seen, host_.slice_ns(kLookNs), group_.policy(), [&] { return leader.transfer.over(); });
+  }
+  const std::lock_guard lock(mutex_);
+  if (!leader.here() || !leader.good()) {
+    char why[256] = "";
+    transport_.why_lost(0, why, sizeof why);
+    return dist::fail(DIST_UNAVAILABLE, "worker %d is lost%s%s", named(0), *why == '\0' ? "" : ": ", why);
+  }
+  *out_announced = leader.notice.announced;
+  return kOk;
+}
+
+uint32_t WorkerMeeting::announced_by_others() noexcept {
+  const std::lock_guard lock(mutex_);
+  uint32_t all = 0;
+  each_peer([&](int, Peer& peer) {
+    for (Incoming& each : peer.leaves) {
+      if (each.transfer.end() == Transfer::End::kDone && each.transfer.message().data != nullptr &&
+          each.good())
+        all |= each.notice.announced;
+    }
+  });
+  return all;
 }
 
 template <class Over>

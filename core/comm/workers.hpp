@@ -83,6 +83,8 @@ class WorkerMeeting final : public TransportListener {
     // all workers' counts. Less than a unit of each member's for each worker is taken as that.
     std::size_t most_bytes = kDefaultStagingBytes;
     BackgroundWork* background = nullptr;  // which outlives the meeting; NULL: none
+    // What programs call the workers; empty: 0, 1, ... A part has its whole's names.
+    std::span<const int> names = {};
     // Of a part, NULL and empty elsewhere: its whole, which outlives it; which of its workers these are, ascending;
     // which of all replicas the members are.
     WorkerMeeting* whole = nullptr;
@@ -104,7 +106,7 @@ class WorkerMeeting final : public TransportListener {
   int first() const noexcept { return members().first(); }
   // What programs call a worker, and a member.
   int named(int worker) const noexcept {
-    return workers_.empty() || worker < 0 ? worker : workers_[static_cast<std::size_t>(worker)];
+    return names_.empty() || worker < 0 ? worker : names_[static_cast<std::size_t>(worker)];
   }
   int replica_of(int rank) const noexcept {
     return replicas_.empty() ? rank : replicas_[static_cast<std::size_t>(rank)];
@@ -119,8 +121,15 @@ class WorkerMeeting final : public TransportListener {
   void begin_run() noexcept;
   // All members have left their functions: peers that wait for this worker hear of it. `failure` says why where
   // `returned` is not OK. Of a part: any thread, and again is the same as once.
-  // `collectives_failed`: of this worker's members, in any group of them.
-  void leave(Status returned, const ErrorRecord& failure, bool collectives_failed = false) noexcept;
+  // `collectives_failed`: of this worker's members, in any group of them. `announced`: what it has to say to all at this
+  // end of a run, as bits.
+  void leave(Status returned, const ErrorRecord& failure, bool collectives_failed = false,
+             uint32_t announced = 0) noexcept;
+  // Between runs: what worker 0 has announced at the end of the latest one, which is waited for. 0: there was none yet.
+  // UNAVAILABLE: worker 0 is lost. CANCELLED: `cancelled` is true, which any thread may set.
+  Status hear_leader(const std::atomic<bool>& cancelled, uint32_t* out_announced) noexcept;
+  // Any worker, between runs: what the others have announced at ends of this run or the one before, as far as it is here.
+  uint32_t announced_by_others() noexcept;
   // Its group's collectives have, in this run.
   bool failed() const noexcept { return group_.poisoned(); }
   // Of a part: it is to leave in this run, where it has not yet; others may wait for that.
@@ -273,7 +282,8 @@ class WorkerMeeting final : public TransportListener {
 
   void cancel_all() noexcept;
   void cancel_run() noexcept;
-  bool has_heard_of_run_before(int* out_missing) noexcept;
+  bool look_for_run_before(int* out_missing) noexcept;
+  Status await_run_before(Group& group) noexcept;
 
   Memory& memory_;
   Transport& transport_;
@@ -286,8 +296,10 @@ class WorkerMeeting final : public TransportListener {
   std::pmr::vector<int> firsts_;
   WorkerMeeting* const whole_;
   std::pmr::vector<int> workers_;
+  std::pmr::vector<int> names_;
   std::pmr::vector<int32_t> replicas_;
   uint32_t run_ = 0;
+  uint32_t announced_ = 0;  // by this worker, at the end of the latest run
   uint32_t next_stream_ = kFirstPlanned;
   uint64_t number_ = 0;  // the blocking collective under way, from 1
   // relaxed: a run that is past its deadline is left while its carrier may still be inside.
@@ -306,8 +318,8 @@ class WorkerMeeting final : public TransportListener {
   std::byte own_leave_[WorkerNotice::kBytes];
   // Of notices and of how a run ends, for the threads that go on with rounds.
   std::mutex mutex_;
-  uint32_t heard_run_ = 0;  // how those before this one have ended is known
-  bool failing_ = false;    // with `found_`, since `failing_since_ns_`
+  std::atomic<uint32_t> heard_run_{1};  // how those before this one have ended is known
+  bool failing_ = false;                // with `found_`, since `failing_since_ns_`
   Found found_;
   int64_t failing_since_ns_ = 0;
   std::byte own_report_[WorkerNotice::kBytes];

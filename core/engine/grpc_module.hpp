@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/base/memory.hpp"
+#include "core/engine/forming.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist {
@@ -25,7 +26,8 @@ struct GrpcModuleConfig {
   const char* ca;  // NULL: plain text; PEM texts, as the next two
   const char* certificate;
   const char* key;
-  uint32_t generation;
+  bool forms;
+  uint32_t came_from;
   int64_t lease_ns;
   std::size_t credit;
   Memory* memory;
@@ -39,6 +41,10 @@ struct GrpcModule {
   // Listens, and begins to look for worker 0. Not OK: `why` says why.
   dist_status (*start)(const GrpcModuleConfig& config, Transport** out, void** handle, char* why,
                        std::size_t size) noexcept;
+  // Network::form(), has_newcomers() and leave() of one that forms.
+  dist_status (*form)(void* handle, const Forming& wanted, Formed* out, char* why, std::size_t size) noexcept;
+  bool (*has_newcomers)(void* handle) noexcept;
+  Parting (*part)(void* handle) noexcept;
   // Waits until what was sent has been taken, for the lease at most; nothing of it is left then.
   void (*stop)(void* handle) noexcept;
 };

@@ -240,7 +240,8 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
       ca_(text_of(options.ca), &memory),
       certificate_(text_of(options.certificate), &memory),
       key_(text_of(options.key), &memory),
-      generation_(options.generation),
+      forms_(options.forms),
+      came_from_(options.came_from),
       lease_ns_(options.lease_ns == 0 ? kDefaultLeaseNs : options.lease_ns),
       credit_(options.credit == 0 ? kDefaultCredit : static_cast<std::size_t>(options.credit)),
       gloo_(options.gloo),
@@ -275,7 +276,8 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
                                           given(ca_),
                                           given(certificate_),
                                           given(key_),
-                                          generation_,
+                                          forms_,
+                                          came_from_,
                                           lease_ns_,
                                           credit_,
                                           &memory()},
@@ -283,6 +285,21 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
   if (code != DIST_OK) return fail(code, "worker %d cannot join: %s", worker, why);
   joined_ = true;
   return kOk;
+}
+
+Status GrpcNetwork::form(const Forming& wanted, Formed* out) noexcept {
+  if (!joined_ || !forms_) return failed_precondition("this network's workers are those of the cluster");
+  char why[512] = "";
+  const dist_status code = module_.form(handle_, wanted, out, why, sizeof why);
+  return code == DIST_OK ? kOk : fail(code, "%s", why);
+}
+
+bool GrpcNetwork::has_newcomers() const noexcept {
+  return joined_ && !memory().forked() && module_.has_newcomers(handle_);
+}
+
+Parting GrpcNetwork::leave() noexcept {
+  return joined_ && !memory().forked() ? module_.part(handle_) : Parting{};
 }
 
 void GrpcNetwork::describe(char* text, std::size_t size) const noexcept {

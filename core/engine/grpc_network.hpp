@@ -36,12 +36,13 @@ struct GrpcOptions {
   const char* ca = nullptr;            // PEM texts: all three, or none
   const char* certificate = nullptr;
   const char* key = nullptr;
-  bool allow_plaintext = false;  // off loopback
-  bool gloo = false;             // carries the data: never with TLS
-  uint32_t generation = 0;
-  int64_t lease_ns = 0;          // 0: kDefaultLeaseNs
-  int64_t credit = 0;            // 0: kDefaultCredit
-  const char* module = nullptr;  // the library's path; NULL: it is looked for
+  bool allow_plaintext = false;        // off loopback
+  bool gloo = false;                   // carries the data: never with TLS
+  bool forms = false;                  // Network::form() says who takes part
+  uint32_t came_from = kNoGeneration;  // the generation that this worker was in
+  int64_t lease_ns = 0;                // 0: kDefaultLeaseNs
+  int64_t credit = 0;                  // 0: kDefaultCredit
+  const char* module = nullptr;        // the library's path; NULL: it is looked for
 };
 
 class GrpcNetwork final : public Network {
@@ -63,6 +64,10 @@ class GrpcNetwork final : public Network {
   Status join(int worker, Transport** out) noexcept override;
   bool has_threads() const noexcept override { return true; }
   void describe(char* text, std::size_t size) const noexcept override;
+  bool forms() const noexcept override { return true; }
+  Status form(const Forming& wanted, Formed* out) noexcept override;
+  bool has_newcomers() const noexcept override;
+  Parting leave() noexcept override;
 
  private:
   using Text = std::pmr::string;
@@ -74,7 +79,8 @@ class GrpcNetwork final : public Network {
   Text secret_;
   const Text ca_, certificate_;
   Text key_;
-  const uint32_t generation_;
+  const bool forms_;
+  const uint32_t came_from_;
   const int64_t lease_ns_;
   const std::size_t credit_;
   const bool gloo_;

@@ -99,7 +99,8 @@ Status Metric::create(Memory& memory, int32_t num_replicas, int32_t kind, const 
   const int64_t shape = sizeof nothing / sizeof(int64_t);
   const dist_tensor initial{&nothing, DIST_I64, 1, &shape, nullptr};
   // Mirrored, so that central storage gives each replica a copy of its own too.
-  const VariableHome home{DIST_STRATEGY_MIRRORED, ReplicaCount(num_replicas)};
+  const VariableHome home{DIST_STRATEGY_MIRRORED,
+                          make_counted<ReplicaNumbers>(memory, ReplicaCount(num_replicas))};
   VariableOptions options;
   options.synchronization = DIST_SYNCHRONIZATION_ON_READ;
   options.aggregation = DIST_AGGREGATION_SUM;

@@ -153,8 +153,8 @@ class ReplicaPool {
   // Refuses runs from now on, ends those that wait or are under way, waits for their functions until
   // `deadline_ns` of the host's clock (0: for ever), and ends the threads. Those that are still inside a
   // function then hold the keeper until they are out. `inside` is who they are, in words; "" where there are
-  // none.
-  void shut_down(int64_t deadline_ns, std::span<char> inside) noexcept;
+  // none. `call`: who ends it, a literal.
+  void shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept;
 
   // Runs the body on every replica, after the runs that were asked for before. With a timeout it may return
   // while replicas are still inside; runs are refused until these are out.
@@ -209,7 +209,7 @@ class ReplicaPool {
   void cancel_from_outside(const char* reason) noexcept;
   void begin_groups(const RunDeadline& deadline) noexcept;
   void begin_groups_inside(const RunDeadline& deadline) noexcept;
-  static Status shutting_down() noexcept;
+  Status shutting_down() const noexcept;
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   Status check_all_out() noexcept;
   void tell_teams(const Seat& failed) noexcept;
@@ -268,7 +268,8 @@ class ReplicaPool {
   std::atomic<InnerPool*> inner_{nullptr};  // made when first asked for
   std::mutex beginning_;                    // of a run inside another one, against that one's cancel
   std::pmr::vector<DeviceTeam*> teams_;     // by replica, where replicas have logical devices
-  std::atomic<bool> closing_{false};        // shut_down() has begun
+  std::atomic<bool> closing_{false};        // shut_down() has begun,
+  const char* ender_ = "";                  // called by this
   Word gone_;                               // host threads that have left since
   MergeOutcome merge_outcome_;
   // What a run's begin tells the library's threads, in one cache line.

@@ -29,9 +29,8 @@ void add_inside(std::span<char> text, const char* who) noexcept {
 
 }  // namespace
 
-Status ReplicaPool::shutting_down() noexcept {
-  return fail(DIST_CANCELLED,
-              "dist_strategy_shutdown() has ended this strategy, which begins no further run");
+Status ReplicaPool::shutting_down() const noexcept {
+  return fail(DIST_CANCELLED, "%s() has ended this strategy's replicas, which begin no further run", ender_);
 }
 
 void ReplicaPool::refuse_runs() noexcept {
@@ -42,9 +41,12 @@ void ReplicaPool::refuse_runs() noexcept {
   for (DeviceTeam* const team : teams_) team->pool().refuse_runs();
 }
 
-void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside) noexcept {
+void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept {
+  ender_ = call;
   refuse_runs();
-  cancel("dist_strategy_shutdown()");
+  char reason[64];
+  std::snprintf(reason, sizeof reason, "%s()", call);
+  cancel(reason);
   lock_.close();
   if (options_.threads == DIST_THREADS_HOST) {
     await_host_threads(deadline_ns, inside);
@@ -63,8 +65,8 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside) noexcep
       add_inside(inside, who);
   }
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
-    inner->pool().shut_down(deadline_ns, inside);
-  for (DeviceTeam* const team : teams_) team->pool().shut_down(deadline_ns, inside);
+    inner->pool().shut_down(deadline_ns, inside, call);
+  for (DeviceTeam* const team : teams_) team->pool().shut_down(deadline_ns, inside, call);
   end_threads();
 }
 

@@ -26,8 +26,14 @@ WorkerGroup::WorkerGroup(Memory& memory, WorkerLink& link, Group& group, const H
       share_(link.transport()),
       transport_(memory, share_, shape.workers),
       meeting_(memory, transport_, group, host,
-               {shape.members, group.timeout_ns(), link.meeting().own_staging_bytes(), &link.crossings(),
-                &link.meeting(), shape.workers, shape.ids}) {
+               {shape.members,
+                group.timeout_ns(),
+                link.meeting().own_staging_bytes(),
+                &link.crossings(),
+                {},
+                &link.meeting(),
+                shape.workers,
+                shape.ids}) {
   link_.add(*this);
 }
 

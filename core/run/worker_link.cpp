@@ -23,7 +23,18 @@ WorkerMeeting::Options meeting_of(std::span<const int> members, const WorkerLink
                                   BackgroundWork& background) noexcept {
   return {members, options.timeout_ns,
           options.staging_bytes != 0 ? options.staging_bytes : WorkerMeeting::kDefaultStagingBytes,
-          &background};
+          &background, options.numbers};
+}
+
+Transport& some_of(Memory& memory, Transport* all, const WorkerLink::Options& options,
+                   std::optional<SubsetTransport>* some, Transport& none) {
+  if (all == nullptr) return none;
+  if (options.numbers.empty()) return *all;
+  return some->emplace(memory, *all, options.numbers);
+}
+
+int number_of(const WorkerLink::Options& options) noexcept {
+  return options.numbers.empty() ? options.me : options.numbers[static_cast<std::size_t>(options.me)];
 }
 
 }  // namespace
@@ -45,13 +56,14 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
       recorder_(options.recorder),
       way_(std::move(way)),
       unreachable_(static_cast<int>(options.replicas.size()), options.me, way_.why()),
-      transport_(way_.transport() != nullptr ? *way_.transport() : unreachable_),
+      transport_(some_of(memory, way_.transport(), options, &some_, unreachable_)),
       crossings_(options.helpers),
       replicas_share_(transport_),
       replicas_(memory, replicas_share_, group, host, meeting_of(options.replicas, options, crossings_)),
       carriers_share_(transport_),
-      carriers_group_(memory, 1, group.policy(), host, options.timeout_ns,
-                      {.number = kCarriers, .naming = {.first = GlobalReplica{options.me}, .workers = true}}),
+      carriers_group_(
+          memory, 1, group.policy(), host, options.timeout_ns,
+          {.number = kCarriers, .naming = {.first = GlobalReplica{number_of(options)}, .workers = true}}),
       carriers_(memory, carriers_share_, carriers_group_, host,
                 meeting_of(std::span(kOneEach).first(options.replicas.size()), options, crossings_)),
       groups_(&memory) {}
@@ -101,8 +113,26 @@ void WorkerLink::end_run(Status outcome, const ErrorRecord& why) noexcept {
   if (const uint64_t parts = replicas_.close_parts(); parts != 0) {
     for (WorkerGroup* const each : groups_) each->end_run(parts, outcome, why);
   }
-  replicas_.leave(outcome, why, failed);
+  replicas_.leave(outcome, why, failed, to_announce());
   carriers_.leave(outcome, why);
+}
+
+uint32_t WorkerLink::to_announce() noexcept {
+  uint32_t all = asked_.load(std::memory_order_relaxed);
+  if (me() != 0) return all;
+  // What one worker has asked for holds for all of them from here on.
+  all |= replicas_.announced_by_others();
+  asked_.fetch_or(all, std::memory_order_relaxed);
+  if (reform_due()) all |= kReformDue;
+  return all;
+}
+
+bool WorkerLink::reform_due() const noexcept {
+  if (way_.network() == nullptr || !way_.network()->forms()) return false;
+  for (int w = 0; w < num_workers(); ++w) {
+    if (w != me() && replicas_share_.lost(w)) return true;
+  }
+  return way_.network()->has_newcomers();
 }
 
 void WorkerLink::begin_turn() noexcept {

@@ -4,6 +4,7 @@
 // strategy and, between them, what operations from outside need others for.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +24,7 @@
 #include "core/cross_replica/across_workers.hpp"
 #include "core/engine/network.hpp"
 #include "core/engine/shared_transport.hpp"
+#include "core/engine/subset_transport.hpp"
 #include "core/engine/unreachable.hpp"
 #include "core/trace/recorder.hpp"
 
@@ -58,9 +60,13 @@ class WorkerLink final : public AcrossWorkers {
     char why_[sizeof ErrorRecord::message];
   };
 
+  // What worker 0 announces at the end of a run, for all workers from there on; and what another one asks it to. Bits.
+  enum Announcement : uint32_t { kReformDue = 1, kPreempted = 2, kGraceOver = 4 };
+
   struct Options {
     int me;
     std::span<const int> replicas;  // of each worker
+    std::span<const int> numbers;   // in the cluster, of those that take part; empty: all do
     int64_t timeout_ns;             // the group's
     std::size_t cache_bytes;        // of the last-level cache
     std::size_t staging_bytes;      // 0: the meetings' default
@@ -90,6 +96,15 @@ class WorkerLink final : public AcrossWorkers {
   void begin_turn() noexcept;
   void end_turn(uint64_t failures_before) noexcept;
 
+  // Between runs: what worker 0 has announced at the end of the latest one, which is waited for until `cancelled` is true.
+  Status hear_leader(const std::atomic<bool>& cancelled, uint32_t* out_announced) noexcept {
+    return replicas_.hear_leader(cancelled, out_announced);
+  }
+  // Any thread, also a signal's handler: worker 0 is to announce it.
+  void ask_for(Announcement what) noexcept { asked_.fetch_or(what, std::memory_order_relaxed); }
+  // At worker 0: somebody is lost, or wants to be let in.
+  bool reform_due() const noexcept;
+
   // What ends a run, from any thread.
   void cancel(const char* reason) noexcept;
   void condemn(const ErrorRecord& why) noexcept { carriers_group_.condemn(why); }
@@ -107,6 +122,7 @@ class WorkerLink final : public AcrossWorkers {
   // No group of replicas has it.
   static constexpr int32_t kCarriers = -1;
 
+  uint32_t to_announce() noexcept;
   void settle() noexcept;
   void begin_meetings() noexcept;
   Member carrier() noexcept {
@@ -118,6 +134,7 @@ class WorkerLink final : public AcrossWorkers {
   Recorder* const recorder_;
   Way way_;
   UnreachableTransport unreachable_;
+  std::optional<SubsetTransport> some_;  // where not all of the cluster take part
   SharedTransport transport_;
   Crossings crossings_;
   SharedTransport::Share replicas_share_;
@@ -127,6 +144,7 @@ class WorkerLink final : public AcrossWorkers {
   WorkerMeeting carriers_;
   std::pmr::vector<WorkerGroup*> groups_;
   bool open_ = false;  // a run
+  std::atomic<uint32_t> asked_{0};
   std::mutex owing_;
   int owed_ = 0;
   ErrorRecord owed_why_;  // of the latest

@@ -18,6 +18,7 @@ struct Saved {
   std::span<Variable* const> variables;
   const char* const* names = nullptr;  // in the file; NULL: the variables' own
   Position* position = nullptr;        // NULL: none
+  bool sharded = false;                // saving: an index, and a shard of each worker's part
   const char* name(std::size_t i) const noexcept {
     return names == nullptr ? variables[i]->name() : names[i];
   }

@@ -74,7 +74,7 @@ void write_workers(Strategy& strategy, TextOut& out) {
     out.put(", as there is no cluster\n");
     return;
   }
-  out.add(", of which this is %d (task %d of job %s", place.me, place.task, place.job.text);
+  out.add(", of which this is %d (task %d of job %s", place.number(), place.task, place.job.text);
   out.put(place.is_chief ? ", which is the chief)" : ")");
   if (place.num_workers() == 1) {
     out.put("; it needs no other\n");

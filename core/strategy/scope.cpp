@@ -7,6 +7,7 @@
 #include "core/base/source_call.hpp"
 #include "core/run/current.hpp"
 #include "core/run/inner_pool.hpp"
+#include "core/strategy/reform.hpp"
 
 namespace dist {
 namespace {
@@ -239,6 +240,8 @@ Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
   DIST_TRY(strategy.check_process());
   DIST_TRY(check_turn(strategy, call));
   if (outside(strategy)) [[likely]] {
+    if (strategy.reform() != DIST_REFORM_EXPLICIT) [[unlikely]]
+      DIST_TRY(reform_before_run(strategy, call));
     *out = &strategy.pool();
     return kOk;
   }

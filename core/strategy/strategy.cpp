@@ -65,16 +65,25 @@ Status check_stack(const StrategyOptions& options) noexcept {
 Status check_workers(const StrategyOptions& options) noexcept {
   if (options.kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED) {
     if (options.network == nullptr && options.transport == DIST_TRANSPORT_AUTO &&
-        options.replicas_of_workers.empty() && options.staging_bytes == 0)
+        options.replicas_of_workers.empty() && options.staging_bytes == 0 &&
+        options.reform == DIST_REFORM_EXPLICIT)
       return kOk;
     return invalid_argument(
-        "network, transport, replicas_of_workers and staging_bytes are options of "
+        "network, transport, replicas_of_workers, staging_bytes and reform are options of "
         "DIST_STRATEGY_MULTI_WORKER_MIRRORED; kind is %d",
         options.kind);
   }
   if (options.transport < DIST_TRANSPORT_AUTO || options.transport > DIST_TRANSPORT_GLOO) {
     return invalid_argument("transport is %d: use DIST_TRANSPORT_AUTO, NONE, GRPC or GLOO",
                             options.transport);
+  }
+  if (options.reform < DIST_REFORM_EXPLICIT || options.reform > DIST_REFORM_AT_NEXT_RUN) {
+    return invalid_argument("reform is %d: use DIST_REFORM_EXPLICIT or AT_NEXT_RUN", options.reform);
+  }
+  if (options.reform == DIST_REFORM_AT_NEXT_RUN && options.network != nullptr) {
+    return fail(DIST_UNIMPLEMENTED,
+                "reform is DIST_REFORM_AT_NEXT_RUN, and network is given: workers that are strategies of one "
+                "process do not re-form");
   }
   if (options.staging_bytes < 0) {
     return invalid_argument("staging_bytes is %lld; use the bytes that tensors on their way may take, or 0",
@@ -184,8 +193,14 @@ Status place_worker(Memory& memory, StrategyOptions* options, Ref<ClusterResolve
   return kOk;
 }
 
-Naming naming_of(const WorkerPlace& worker) noexcept {
-  return {.first = worker.count().first(), .home = worker.num_workers() > 1 ? worker.me : -1};
+WorkerPlace copy_of(Memory& memory, const WorkerPlace& place) {
+  WorkerPlace copy(memory);
+  copy = place;
+  return copy;
+}
+
+WayOptions way_options_of(const StrategyOptions& options) noexcept {
+  return {options.allocator, options.network, options.transport, options.cluster_resolver};
 }
 
 Placement make_placement(Memory& memory, const StrategyOptions& options, int num_replicas, int num_devices) {
@@ -229,7 +244,7 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   if (worker.job.is_set) devices.belong_to(worker.job.text, worker.task);
   std::optional<WorkerLink::Way> way;
   if (worker.num_workers() > 1) {
-    DIST_TRY(find_way(place, options, worker, settings, &way));
+    DIST_TRY(find_way(place, way_options_of(options), worker, settings, &way));
     // The threads that move messages need the CPUs that replicas would wait on.
     if (way->network() != nullptr && way->network()->has_threads()) plan.policy.oversubscribed = true;
   } else {
@@ -237,7 +252,7 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   }
   auto strategy =
       make_counted<Strategy>(place, options, plan, std::move(devices), std::move(worker), std::move(*way));
-  DIST_TRY(strategy->pool_.start());
+  DIST_TRY(strategy->pool().start());
   *out = strategy.take();
   return kOk;
 }
@@ -254,84 +269,100 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       cluster_resolver_(Ref<ClusterResolver>::share(options.cluster_resolver)),
       mesh_(make_mesh(options.mesh, memory)),
       spmd_(options.mesh.spmd),
-      worker_(std::move(worker)),
-      wait_graph_(memory, plan.num_replicas),
-      group_(memory, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
-             Membership{0, nullptr, &wait_graph_, naming_of(worker_), this}),
-      progress_(memory, plan.usable_cpus),
-      readers_(plan.num_replicas),
+      reform_(options.reform),
+      way_options_(way_options_of(options)),
+      cluster_place_(copy_of(memory, worker)),
       placement_(make_placement(memory, options, plan.num_replicas, mesh_.num_devices)),
       arena_(memory, plan.usable_cpus),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
-      recorder_(memory, worker_.count(), {worker_.me, worker_.num_workers()}),
       variables_(memory),
-      pool_(memory, group_, wait_graph_, options.host, pool_options(options, plan, std::move(way))) {}
+      numbers_(make_counted<ReplicaNumbers>(memory, worker.count())),
+      plan_(formation_plan(options, plan)),
+      now_(make_counted<Formation>(memory, *this, plan_, std::move(worker), std::move(way),
+                                   Formation::Change{})),
+      formation_(now_.get()) {}
 
-Strategy::~Strategy() {
-  if (steps_) steps_->leave();
-}
+Strategy::~Strategy() = default;
 
-ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, const Plan& plan,
-                                            WorkerLink::Way way) {
-  Arena* const helpers = options.threads == DIST_THREADS_HOST ? nullptr : &progress_;
-  if (worker_.num_workers() > 1) {
-    workers_.emplace(
-        memory(), group_, options.host, std::move(way),
-        WorkerLink::Options{worker_.me, worker_.replicas, plan.timeout_ns, last_level_cache_bytes(),
-                            static_cast<std::size_t>(options.staging_bytes), helpers, recorder_.outside()});
-    steps_ = make_counted<WorkerSteps>(memory(), *this);
-    readers_.me = worker_.me;
-    readers_.workers = make_counted<WorkerLayout>(memory(), std::span<const int>(worker_.replicas));
-    readers_.steps = Ref<Steps>::share(steps_.get());
-  }
+Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const Plan& plan) noexcept {
   ReplicaPool::Options wanted{};
   wanted.num_replicas = plan.num_replicas;
   wanted.threads = options.threads;
   wanted.placement = &placement_;
   wanted.usable_cpus = plan.usable_cpus;
   wanted.timeout_ns = plan.timeout_ns;
-  wanted.channels = {helpers, &async_memory_, last_level_cache_bytes(),
-                     workers_ ? &workers_->crossings() : nullptr};
-  wanted.recorder = &recorder_;
+  wanted.channels = {nullptr, &async_memory_, last_level_cache_bytes(), nullptr};
   wanted.owner = this;
   wanted.numerics = options.numerics;
   wanted.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
   wanted.alone = has_one_replica(options.kind);
   wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
-  wanted.replicas = worker_.count();
-  wanted.naming = naming_of(worker_);
-  wanted.workers = workers();
   wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);
-  return wanted;
+  return {options.host,
+          plan.policy,
+          plan.num_replicas,
+          plan.timeout_ns,
+          static_cast<std::size_t>(options.staging_bytes),
+          wanted};
+}
+
+Status Strategy::enter(WorkerPlace worker, WorkerLink::Way way, const Formation::Change& change) {
+  const ReplicaCount count = worker.count();
+  auto next = make_counted<Formation>(memory(), *this, plan_, std::move(worker), std::move(way), change);
+  DIST_TRY(next->pool().start());
+  numbers_->change(count);
+  before_ = std::move(now_);
+  now_ = std::move(next);
+  // release: who asks for it sees all of it.
+  formation_.store(now_.get(), std::memory_order_release);
+  return kOk;
 }
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
-  DIST_TRY(strategy->pool_.check_idle("dist_strategy_destroy",
-                                      "let it end first (dist_strategy_cancel() hurries it)"));
-  if (strategy->pool_.has_groups()) {
+  std::unique_lock reforming(strategy->reforming_, std::try_to_lock);
+  if (!reforming)
+    return failed_precondition(
+        "dist_strategy_destroy(): the strategy is re-formed, or waits for worker 0, in another thread");
+  DIST_TRY(strategy->pool().check_idle("dist_strategy_destroy",
+                                       "let it end first (dist_strategy_cancel() hurries it)"));
+  if (strategy->pool().has_groups()) {
     return failed_precondition(
         "dist_strategy_destroy(): groups of the strategy are left; destroy them first");
   }
-  if (strategy->group_.held()) {
+  if (strategy->group().held()) {
     return failed_precondition("dist_strategy_destroy(): works of the strategy are left; destroy them first");
   }
+  reforming.unlock();
   strategy->release();
   return kOk;
+}
+
+Status Strategy::hear_leader(const char* call, uint32_t* out_announced) noexcept {
+  // dist_strategy_shutdown() may come meanwhile.
+  const auto kept = Ref<Strategy>::share(this);
+  const std::unique_lock lock(reforming_, std::try_to_lock);
+  if (!lock) return failed_precondition("%s(): the strategy is re-formed or ended by another thread", call);
+  return workers()->hear_leader(begin_wait(), out_announced);
 }
 
 Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
   DIST_TRY(check_not_in_source("dist_strategy_shutdown"));
-  const Host& host = strategy->group_.host();
+  const Host& host = strategy->group().host();
   const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
   char inside[512] = "";
-  strategy->pool_.shut_down(deadline_ns, inside);
-  if (strategy->workers_) strategy->workers_->close();
+  // A wait that is under way, or about to begin, ends first.
+  strategy->ended_ = true;
+  strategy->wait_cancelled_ = true;
+  std::unique_lock reforming(strategy->reforming_);
+  strategy->pool().shut_down(deadline_ns, inside, "dist_strategy_shutdown");
+  strategy->formation().close();
+  reforming.unlock();
   strategy->release();
   if (inside[0] == '\0') return kOk;
   return fail(DIST_DEADLINE_EXCEEDED,
@@ -340,7 +371,7 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
 }
 
 Status Strategy::device_of(GlobalReplica replica, const char** out_name) const noexcept {
-  const ReplicaCount replicas = pool_.replicas();
+  const ReplicaCount replicas = this->replicas();
   const LocalReplica local = replicas.local_of(replica);
   if (local == kNoLocalReplica && !devices_.workers().empty()) {
     return invalid_argument("replica_id is %d; the strategy has devices of replicas %d to %d",

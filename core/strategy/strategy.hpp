@@ -2,7 +2,8 @@
 // Strategy: the replicas of one program, their group, their threads and the memory that all of it lives in.
 #pragma once
 
-#include <optional>
+#include <atomic>
+#include <mutex>
 #include <span>
 
 #include "core/base/arena.hpp"
@@ -10,19 +11,15 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/cluster/resolver.hpp"
-#include "core/comm/group.hpp"
 #include "core/cross_replica/communication.hpp"
 #include "core/cross_replica/cross_device.hpp"
 #include "core/cross_replica/cross_replica.hpp"
-#include "core/input/dataset.hpp"
-#include "core/run/replica_pool.hpp"
-#include "core/run/worker_link.hpp"
 #include "core/strategy/devices.hpp"
+#include "core/strategy/formation.hpp"
 #include "core/strategy/host_strategy.hpp"
 #include "core/strategy/mesh.hpp"
-#include "core/strategy/worker_place.hpp"
-#include "core/strategy/worker_steps.hpp"
-#include "core/trace/recorder.hpp"
+#include "core/strategy/worker_network.hpp"
+#include "core/value/replica_numbers.hpp"
 #include "core/value/variable_registry.hpp"
 #include "dist/types.h"
 
@@ -51,6 +48,7 @@ struct StrategyOptions {
   int32_t transport = DIST_TRANSPORT_AUTO;
   std::span<const int32_t> replicas_of_workers;  // of each; none: all have as many as this one
   int64_t staging_bytes = 0;                     // 0: WorkerMeeting's default
+  int32_t reform = DIST_REFORM_EXPLICIT;
 };
 
 // The one-device and default strategies.
@@ -92,17 +90,19 @@ class Strategy final : public Counted {
   bool between_graph() const noexcept {
     return kind() == DIST_STRATEGY_CENTRAL_STORAGE || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   }
-  ReplicaCount replicas() const noexcept { return pool_.replicas(); }
+  // Which workers take part: the same all the time but for reform().
+  Formation& formation() const noexcept { return *formation_.load(std::memory_order_acquire); }
+  ReplicaCount replicas() const noexcept { return formation().pool().replicas(); }
   // Where it is among the workers of its cluster; one alone has no link.
-  const WorkerPlace& worker() const noexcept { return worker_; }
-  WorkerLink* workers() noexcept { return workers_ ? &*workers_ : nullptr; }
+  const WorkerPlace& worker() const noexcept { return formation().worker(); }
+  WorkerLink* workers() const noexcept { return formation().workers(); }
   // Whom its datasets are for.
-  const Readers& readers() const noexcept { return readers_; }
-  ReplicaPool& pool() noexcept { return pool_; }
-  Group& group() noexcept { return group_; }
+  const Readers& readers() const noexcept { return formation().readers(); }
+  ReplicaPool& pool() const noexcept { return formation().pool(); }
+  Group& group() const noexcept { return formation().group(); }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   const StrategyOrigin& origin() const noexcept { return origin_; }
-  const FlightRecorder& recorder() const noexcept { return recorder_; }
+  const FlightRecorder& recorder() const noexcept { return formation().recorder(); }
   VariableRegistry& variables() noexcept { return variables_; }
   const Devices& devices() const noexcept { return devices_; }
   // The name of a replica's device.
@@ -117,7 +117,7 @@ class Strategy final : public Counted {
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
   CrossReplica cross_replica() noexcept {
-    return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), pool_.numerics(), workers()};
+    return {&memory(), replicas(), &arena_, layout(), cross_device_.get(), pool().numerics(), workers()};
   }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.
@@ -129,6 +129,31 @@ class Strategy final : public Counted {
   // check_process(), and not inside a replica function. `call` is the function's name.
   Status check_cross_replica(const char* call) const noexcept;
 
+  // The replicas' numbers, also in what was made before another formation.
+  ReplicaNumbers& numbers() const noexcept { return *numbers_; }
+  int32_t reform() const noexcept { return reform_; }
+  // Another formation takes the place of this one, whose pool has been shut down: core/strategy/reform.hpp.
+  Status enter(WorkerPlace worker, WorkerLink::Way way, const Formation::Change& change);
+  // Which workers the cluster has, whichever take part.
+  const WorkerPlace& cluster_place() const noexcept { return cluster_place_; }
+  const WayOptions& way_options() const noexcept { return way_options_; }
+  // Held by whoever re-forms it, waits for its worker 0, or ends it.
+  std::mutex& reforming() noexcept { return reforming_; }
+  // A wait that is no run's begins: from now on cancel() makes the answer true, and shut_down() for good.
+  const std::atomic<bool>& begin_wait() noexcept {
+    // In this order, which is the other way round there: whichever comes first, what it says stays.
+    wait_cancelled_ = false;
+    if (ended_) wait_cancelled_ = true;
+    return wait_cancelled_;
+  }
+  // Where there are workers, between runs: WorkerLink::hear_leader() until cancel().
+  Status hear_leader(const char* call, uint32_t* out_announced) noexcept;
+  // Any thread: ends the run that is under way, a reform(), or hear_leader().
+  void cancel() noexcept {
+    wait_cancelled_ = true;
+    pool().cancel();
+  }
+
   struct Plan;
   // For create().
   Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices,
@@ -136,7 +161,7 @@ class Strategy final : public Counted {
 
  private:
   ~Strategy() override;
-  ReplicaPool::Options pool_options(const StrategyOptions& options, const Plan& plan, WorkerLink::Way way);
+  Formation::Plan formation_plan(const StrategyOptions& options, const Plan& plan) noexcept;
 
   const StrategyOrigin origin_;
   const int64_t timeout_ns_;
@@ -147,19 +172,22 @@ class Strategy final : public Counted {
   const Ref<ClusterResolver> cluster_resolver_;
   DeviceMesh mesh_;
   const bool spmd_;
-  const WorkerPlace worker_;
-  WaitGraph wait_graph_;
-  Group group_;
-  Arena progress_;  // of asynchronous collectives
-  std::optional<WorkerLink> workers_;
-  Ref<WorkerSteps> steps_;  // of several workers
-  Readers readers_;
+  const int32_t reform_;
+  const WayOptions way_options_;
+  const WorkerPlace cluster_place_;
   const Placement placement_;
   Arena arena_;  // of functions called from outside
   AsyncMemory async_memory_;
-  FlightRecorder recorder_;
   VariableRegistry variables_;
-  ReplicaPool pool_;
+  Ref<ReplicaNumbers> numbers_;
+  const Formation::Plan plan_;
+  std::mutex reforming_;
+  std::atomic<bool> wait_cancelled_{false};
+  std::atomic<bool> ended_{false};  // by shut_down()
+  // A thread that has just asked for the formation may be about to use it: it lives until there is the next but one.
+  Ref<Formation> now_;
+  Ref<Formation> before_;
+  std::atomic<Formation*> formation_;
 };
 
 }  // namespace dist

@@ -21,8 +21,20 @@ std::pmr::vector<const char*> addresses_of(Memory& memory, const ClusterSpec& sp
   return addresses;
 }
 
-Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerPlace& place,
-                   const JobSettings& settings, bool gloo, Ref<Network>* out) {
+// How the network's generations are.
+struct Generations {
+  bool forms = false;
+  uint32_t came_from = kNoGeneration;
+};
+
+// The options count before the environment.
+int32_t transport_of(const WayOptions& options, const JobSettings& settings) noexcept {
+  return options.transport != DIST_TRANSPORT_AUTO ? options.transport : settings.transport;
+}
+
+Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace& place,
+                   const JobSettings& settings, const Generations& generations, Ref<Network>* out) {
+  const bool gloo = transport_of(options, settings) == DIST_TRANSPORT_GLOO;
   Ref<ClusterSpec> spec;
   DIST_TRY(options.cluster_resolver->spec(&spec));
   const std::pmr::vector<const char*> addresses = addresses_of(memory, *spec, place.job.text);
@@ -41,6 +53,8 @@ Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerP
   grpc.allow_plaintext = settings.allow_plaintext;
   grpc.lease_ns = settings.lease_ns;
   grpc.gloo = gloo;
+  grpc.forms = generations.forms;
+  grpc.came_from = generations.came_from;
   Ref<GrpcNetwork> made;
   DIST_TRY(GrpcNetwork::create(options.allocator, grpc, &made));
   *out = Ref<Network>::adopt(made.take());
@@ -49,24 +63,35 @@ Status create_grpc(Memory& memory, const StrategyOptions& options, const WorkerP
 
 }  // namespace
 
-Status find_way(Memory& memory, const StrategyOptions& options, const WorkerPlace& place,
+Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& place,
                 const JobSettings& settings, std::optional<WorkerLink::Way>* out) {
   if (options.network != nullptr) {
     return WorkerLink::Way::join(*options.network, place.num_workers(), place.me, out);
   }
-  const int32_t wanted = options.transport != DIST_TRANSPORT_AUTO ? options.transport : settings.transport;
+  const int32_t wanted = transport_of(options, settings);
   if (wanted == DIST_TRANSPORT_NONE) {
     out->emplace("transport is none, and no network was given");
     return kOk;
   }
   Ref<Network> network;
-  const Status made = create_grpc(memory, options, place, settings, wanted == DIST_TRANSPORT_GLOO, &network);
+  const Status made = create_grpc(memory, options, place, settings, {}, &network);
   if (made.ok()) return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
   // What can never be right, as an address without a port, is an error in any case.
   const bool hopeless = made.code() == DIST_INVALID_ARGUMENT || made.code() == DIST_RESOURCE_EXHAUSTED;
   if (wanted != DIST_TRANSPORT_AUTO || hopeless) return made;
   out->emplace(last_error().message);
   return kOk;
+}
+
+Status find_way_to_form(Memory& memory, const WayOptions& options, const WorkerPlace& place,
+                        const JobSettings& settings, uint32_t came_from,
+                        std::optional<WorkerLink::Way>* out) {
+  if (transport_of(options, settings) == DIST_TRANSPORT_NONE) {
+    return failed_precondition("transport is none: nothing leads to the other workers");
+  }
+  Ref<Network> network;
+  DIST_TRY(create_grpc(memory, options, place, settings, {true, came_from}, &network));
+  return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
 }
 
 }  // namespace dist

@@ -16,14 +16,16 @@
 namespace dist {
 
 struct WorkerPlace {
-  explicit WorkerPlace(Memory& memory) : replicas(1, 1, &memory) {}
+  explicit WorkerPlace(Memory& memory) : replicas(1, 1, &memory), numbers(&memory) {}
 
-  int me = 0;
-  std::pmr::vector<int> replicas;  // of each worker
+  int me = 0;                      // among those that take part
+  std::pmr::vector<int> replicas;  // of each of these
+  std::pmr::vector<int> numbers;   // of each of these in the cluster, ascending; empty: all take part
   FoundText job;                   // not set: there is no cluster
   int32_t task = 0;
   bool is_chief = true;  // it saves, and writes summaries
 
+  int number() const noexcept { return numbers.empty() ? me : numbers[static_cast<std::size_t>(me)]; }
   int num_workers() const noexcept { return static_cast<int>(replicas.size()); }
   ReplicaCount count() const noexcept;
 };

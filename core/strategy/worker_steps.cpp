@@ -10,8 +10,8 @@ Status WorkerSteps::find_strategy(const char* call, Strategy** out) const noexce
   *out = strategy_;
   if (*out != nullptr) return kOk;
   return failed_precondition(
-      "%s(): the dataset's strategy has ended, and with it the way to the other workers, which take each "
-      "step together",
+      "%s(): the dataset's strategy has ended or re-formed its workers, which take each step together: make "
+      "the dataset again",
       call);
 }
 

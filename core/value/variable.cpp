@@ -114,7 +114,7 @@ Status Variable::create(Memory& memory, const VariableHome& home, const Variable
   DIST_TRY(check_tensor(initial, "initial", &size));
   DIST_TRY(check(home, named, named.name, initial.dtype));
   Ref<Variable> variable = make_counted<Variable>(memory, home, named, initial, size);
-  variable->make_copies(initial, variable->mirrored() ? home.replicas.local() : 1);
+  variable->make_copies(initial, variable->mirrored() ? home.replicas->local() : 1);
   *out = std::move(variable);
   return kOk;
 }
@@ -150,11 +150,11 @@ dist_tensor Variable::component(LocalReplica replica) const noexcept {
 }
 
 Status Variable::component(GlobalReplica replica, const char* call, dist_tensor* out) const noexcept {
-  const LocalReplica local = home_.replicas.local_of(replica);
+  const ReplicaCount replicas = home_.replicas->count();
+  const LocalReplica local = replicas.local_of(replica);
   if (local == kNoLocalReplica) {
     return invalid_argument("%s(): replica_id is %d; variable \"%s\" has components %d to %d", call,
-                            number(replica), name(), number(home_.replicas.first()),
-                            number(home_.replicas.last()));
+                            number(replica), name(), number(replicas.first()), number(replicas.last()));
   }
   *out = component(local);
   return kOk;

@@ -13,6 +13,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
+#include "core/value/replica_numbers.hpp"
 
 namespace dist {
 
@@ -31,7 +32,7 @@ Status check_partitions(int32_t partitions) noexcept;
 // The kind and size of the strategy that makes a variable.
 struct VariableHome {
   int32_t strategy_kind;
-  ReplicaCount replicas;
+  Ref<ReplicaNumbers> replicas;
 };
 
 class Variable final : public Counted {
@@ -52,7 +53,7 @@ class Variable final : public Counted {
   bool made_with(const VariableOptions& options) const noexcept;
   // Of the strategy that it was made by.
   int32_t strategy_kind() const noexcept { return home_.strategy_kind; }
-  int32_t num_replicas() const noexcept { return home_.replicas.local(); }
+  int32_t num_replicas() const noexcept { return home_.replicas->local(); }
   int32_t num_copies() const noexcept { return static_cast<int32_t>(copies_.size()); }
 
   // TensorFlow's four classes of variables: MirroredVariable, SyncOnReadVariable, AggregatingVariable

@@ -12,6 +12,12 @@
  * A file is written under another name in the same folder, ".dist-<16 hexadecimal digits>.tmp", brought to the disk, and
  * put in the place of the old one in one step: whenever a process ends or a machine stops, the old file or the new one is
  * there, whole. Who is killed may leave the other name behind: nothing reads it, and it can be deleted.
+ *
+ * A sharded checkpoint is an index and the safetensors files that it names, its shards, in one folder. The index is JSON, as
+ * other programs write and read it ("model.safetensors.index.json"): "weight_map" has the file of each tensor, "metadata"
+ * the texts and "total_size", the bytes of all data; "libdist.crc32" is the checksum of the index, as of a header. Where a
+ * path is taken to load or open, it may be that of an index, libdist's or another program's. What libdist calls a shard is
+ * the name of the index, 16 hexadecimal digits of this save, and its number: "PATH.<digits>-00001-of-00003.safetensors".
  */
 #ifndef DIST_CHECKPOINT_H
 #define DIST_CHECKPOINT_H
@@ -24,7 +30,9 @@ extern "C" {
 
 typedef struct dist_checkpoint_options {
   uint32_t struct_size;
-  int32_t reserved;         /* 0 */
+  /* Saving: 1: `path` becomes an index, and each worker of the strategy writes the shard of its part of the variables; 0: one
+   * file, which worker 0 writes. */
+  int32_t sharded;
   const char *const *names; /* of the n variables in the file; NULL: their own */
   dist_position *position;  /* saving: where the input is; loading: is set to where it was; NULL: left out */
   /* Saving: texts of the host's for the file, each under a key. Loading: not read, see
@@ -48,17 +56,23 @@ DIST_API void dist_checkpoint_options_init(dist_checkpoint_options *options, uin
  * once more, one at a time. A file that is there is replaced, with access rights as for a new one; a symbolic link is
  * replaced itself, not what it points to.
  *
+ * Sharded, every variable is in one shard, and the shards have about equal bytes; a worker without a variable writes none.
+ * All workers need to have the same folder. The index takes its place when all shards are on the disk, and worker 0 has
+ * seen them; until then the old checkpoint is there, whole. Then shards of older saves to this path are removed. Those of a
+ * save that failed or was killed may stay until the next one that ends well: nothing reads them. So one job at a time saves
+ * to a path.
+ *
  * Context  Strategy, concurrent; nobody writes to the variables meanwhile. Also inside a merge function.
  * Blocks   Until the file is on the disk.
  * Errors   INVALID_ARGUMENT     NULL; two variables of one name, a name or text that is not UTF-8, a key that is there
  *                               twice or begins with "libdist."; the path is a folder, FIFO or device; a variable that
- *                               has no one value, as dist_variable_read().
+ *                               has no one value, as dist_variable_read(); `sharded` is neither 0 nor 1.
  *          FAILED_PRECONDITION  inside a replica function; another strategy's variable; a forked child.
- *          NOT_FOUND            the folder is not there.
+ *          NOT_FOUND            the folder is not there; a worker's shard is not there for worker 0.
  *          PERMISSION_DENIED, RESOURCE_EXHAUSTED (no space, no memory, a file larger than the process may make one, which
  *          ends no process by SIGXFSZ), DATA_LOSS (a broken disk), UNAVAILABLE: in the system's words. What was at the path
- *          is still there, and nothing else is left; but over several workers, where the file was written
- *          and a worker could not be told, the new one is there.
+ *          is still there, and nothing else is left; but over several workers, where the file was written and a worker
+ *          could not be told, the new one is there.
  */
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy, const char *path,
                                                          dist_variable *const *variables, size_t n,
@@ -78,8 +92,8 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy
  * Owns     Nothing. options->position->struct_size says how much of it to write.
  * Errors   INVALID_ARGUMENT     NULL; a tensor of another dtype or shape than its variable; the path is a folder, FIFO
  *                               or device; a variable that takes no one value, as dist_variable_assign().
- *          NOT_FOUND            no such file, no such tensor in it, or no position.
- *          DATA_LOSS            not a safetensors file, or cut short, or changed: the message names the tensor.
+ *          NOT_FOUND            no such file, no such tensor in it, or no position; a shard of the index is not there.
+ *          DATA_LOSS            not a safetensors file or index, or cut short, or changed: the message names the tensor.
  *          UNIMPLEMENTED        a tensor of the file has more than DIST_MAX_NDIM dimensions.
  *          FAILED_PRECONDITION  inside a replica function; another strategy's variable; a forked child.
  *          PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE: in the system's words.
@@ -105,10 +119,11 @@ extern "C" {
 #endif
 
 /**
- * Opens a safetensors file to see what is in it. If the file is replaced meanwhile, the old one is read on.
+ * Opens a safetensors file, or the index of several, to see what is in it. If the file is replaced meanwhile, the old one
+ * is read on.
  *
  * Context  Strategy, concurrent.
- * Blocks   While the header is read.
+ * Blocks   While the headers are read.
  * Owns     *out_checkpoint is the caller's: dist_checkpoint_destroy(). It may outlive the strategy.
  * Errors   As dist_checkpoint_load(), of the file.
  */
@@ -119,7 +134,7 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_open(dist_strategy *strategy
 DIST_API size_t dist_checkpoint_size(const dist_checkpoint *checkpoint);
 
 /**
- * The name of tensor `index`, in the order of their data; "" for NULL, and where there is none.
+ * The name of tensor `index`, in the order of their data, or of an index; "" for NULL, and where there is none.
  *
  * Owns     Borrowed: valid while the checkpoint is.
  */
@@ -153,7 +168,7 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_spec(const dist_checkpoint *
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_read(const dist_checkpoint *checkpoint, const char *name,
                                                          dist_value **out_value);
 
-/** How many metadata the file has, libdist's among them; 0 for NULL. */
+/** How many metadata the file or the index has, libdist's among them; 0 for NULL. */
 DIST_API size_t dist_checkpoint_num_metadata(const dist_checkpoint *checkpoint);
 
 /**

@@ -76,4 +76,5 @@
 #include "cluster_resolver.h" /* who says so: TF_CONFIG, Slurm, Kubernetes, ... */
 #include "partitioner.h"   /* into how many parts a variable is divided */
 #include "workers.h"       /* replicas in several workers of a cluster */
+#include "preemption.h"    /* what saves a checkpoint before a machine is lost */
 /* clang-format on */

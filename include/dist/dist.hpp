@@ -44,4 +44,5 @@
 #include "hpp/cluster.hpp"        // cluster specs, resolvers
 #include "hpp/partitioner.hpp"    // partitioners
 #include "hpp/workers.hpp"        // several workers
+#include "hpp/preemption.hpp"     // checkpoints before a machine is lost
 // clang-format on

@@ -45,7 +45,7 @@ typedef struct dist_strategy_options {
   size_t num_axes;            /* 0: the default, see dist_device_axis() */
   /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
   int32_t use_spmd_partitioning;
-  int32_t reserved2; /* 0 */
+  int32_t reform; /* MULTI_WORKER_MIRRORED: DIST_REFORM_... */
   /* of each library thread; 0: the system's default; else 256 KiB to 1 TiB. What collectives take:
      dist_replica_enter() */
   int64_t stack_size_bytes;
@@ -55,8 +55,9 @@ typedef struct dist_strategy_options {
   dist_cluster_resolver *cluster_resolver;
   /* MULTI_WORKER_MIRRORED: how the other workers are reached: dist_network_create(); held. NULL: as transport says */
   dist_network *network;
-  const int32_t *replicas_of_workers; /* MULTI_WORKER_MIRRORED: how many each has; NULL: all as many as this one */
-  size_t num_workers;                 /* how many workers these are of; 0: as if it were NULL */
+  const int32_t
+      *replicas_of_workers; /* MULTI_WORKER_MIRRORED: how many each has; NULL: all as many as this one */
+  size_t num_workers;       /* how many workers these are of; 0: as if it were NULL */
   /* DIST_NUMERICS_... of what its replicas reduce where a call's own options do not say, and of what is reduced from
      outside: dist_reduce() and the like, assignments to variables, and what reads them */
   int32_t numerics;
@@ -213,24 +214,29 @@ DIST_API DIST_NODISCARD dist_status dist_canonical_device(const char *name, char
 /** What a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended); flags are 0 or 1. */
 typedef struct dist_strategy_properties {
   uint32_t struct_size;
-  int32_t kind; /* DIST_STRATEGY_... */
+  int32_t kind;         /* DIST_STRATEGY_... */
   int32_t num_replicas; /* of all workers */
   int32_t num_parameter_devices;
   int32_t num_workers;           /* 1 but for MULTI_WORKER_MIRRORED */
   int32_t in_multi_worker_mode;  /* it is a task of a cluster, though there may be no other */
   int32_t require_static_shapes; /* 0: batches and gathered values may differ in size */
   int32_t use_merge_call;        /* 1: replicas may call dist_merge_call() */
-  int32_t between_graph;         /* variables are kept away from the replicas, or each worker has a program of its own */
-  int32_t should_init;           /* this worker initializes variables */
-  int32_t should_checkpoint;     /* this worker writes checkpoints: the chief */
-  int32_t should_save_summary;   /* this worker writes summaries: the chief */
-  int32_t global_batch_size;     /* 1: a batch is for all replicas together, and is divided */
-  int32_t worker;                /* which one this is: 0 .. num_workers - 1 */
-  int32_t num_local_replicas;    /* of this worker */
-  int32_t first_replica;         /* the id of the first of these */
+  int32_t
+      between_graph; /* variables are kept away from the replicas, or each worker has a program of its own */
+  int32_t should_init;         /* this worker initializes variables */
+  int32_t should_checkpoint;   /* this worker writes checkpoints: the chief */
+  int32_t should_save_summary; /* this worker writes summaries: the chief */
+  int32_t global_batch_size;   /* 1: a batch is for all replicas together, and is divided */
+  int32_t worker;              /* which of the cluster's this is, 0 for the chief; reports name workers so */
+  int32_t num_local_replicas;  /* of this worker */
+  int32_t first_replica;       /* the id of the first of these */
+  int32_t generation;          /* how often its workers have re-formed: dist_strategy_reform() */
+  int32_t num_joined;          /* workers that were not in the generation before */
+  int32_t num_left;            /* and those of it that are not in this one; 0 on one that has joined */
+  int32_t reserved;            /* 0 */
 } dist_strategy_properties;
 #define DIST_STRATEGY_PROPERTIES_INIT \
-  { sizeof(dist_strategy_properties), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_strategy_properties), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * What the strategy is. `out_properties->struct_size` says how much of it to write.

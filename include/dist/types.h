@@ -131,8 +131,9 @@ enum {
 enum {
   DIST_NUMERICS_ORDERED = 0, /* the contributions in the order of replica ids */
   DIST_NUMERICS_REPRODUCIBLE =
-      1,                 /* the contributions alone, whoever brings them: added exactly, rounded once */
-  DIST_NUMERICS_TREE = 2 /* as ORDERED, but in pairs, pairs of pairs and so on: what costs least over many workers */
+      1, /* the contributions alone, whoever brings them: added exactly, rounded once */
+  DIST_NUMERICS_TREE =
+      2 /* as ORDERED, but in pairs, pairs of pairs and so on: what costs least over many workers */
 };
 
 /** Where a scan begins. */
@@ -160,10 +161,17 @@ enum {
 
 /** How a worker reaches those that are other processes; workers.h says what the environment has to do with it. */
 enum {
-  DIST_TRANSPORT_AUTO = 0, /* as DIST_TRANSPORT in the environment says, else GRPC; or NONE where that cannot be had */
+  DIST_TRANSPORT_AUTO =
+      0, /* as DIST_TRANSPORT in the environment says, else GRPC; or NONE where that cannot be had */
   DIST_TRANSPORT_NONE = 1, /* nothing leads to them: the first call that needs one is UNAVAILABLE */
   DIST_TRANSPORT_GRPC = 2, /* gRPC, between the addresses of the cluster */
   DIST_TRANSPORT_GLOO = 3  /* the same, with data over Gloo: plain text, on further ports */
+};
+
+/** When a strategy's workers re-form, where some are lost or have come: dist_strategy_reform(). */
+enum {
+  DIST_REFORM_EXPLICIT = 0,   /* when dist_strategy_reform() is called */
+  DIST_REFORM_AT_NEXT_RUN = 1 /* also at the begin of a run, where it is due */
 };
 
 /** Where library threads run. */

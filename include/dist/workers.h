@@ -33,8 +33,8 @@
  * A worker listens from the creation of its strategy to its end, and at its end waits, for a lease at most, until what it
  * has sent is taken. It may start before the others and long after them, with names that are not yet known: each is
  * waited for, up to the deadline of who needs it. A worker that is killed is lost to the others at once, and one that is
- * stopped or cut off after a lease. A lost worker does not come back to a strategy; the others may end theirs and make a
- * new one, which the worker joins that was started again. Who ends before it has met the others is waited for, up to the
+ * stopped or cut off after a lease. The others go on without it by dist_strategy_reform(), or end their strategies and make
+ * new ones, which the worker joins that was started again. Who ends before it has met the others is waited for, up to the
  * deadline; so is, for a lease, one that leaves a forked child behind, which keeps its connections open. A process has one
  * such strategy at a time, as they would listen at one address. DIST_LEASE_SECONDS is the same on all workers.
  *
@@ -51,8 +51,8 @@
  *   - All workers make the same calls in the same order, each from one thread at a time: runs, what reduces or gathers,
  *     passes over datasets, dist_group_create(), dist_variable_create(), dist_variable_read() of one that is synchronized
  *     on reading, dist_metric_result(), dist_variable_check_drift(), and dist_checkpoint_save(), of which worker 0 alone
- *     writes a file, at its path. Calls of a kind are paired by their number alone, so that a call that one worker leaves
- *     out is not noticed where the next one looks the same.
+ *     writes a file, at its path, or each worker a shard of it. Calls of a kind are paired by their number alone, so that a
+ *     call that one worker leaves out is not noticed where the next one looks the same.
  *   - What is said of replicas that disagree, leave, err, are late or are cancelled holds for workers: everybody returns, and
  *     the report says which worker it was (dist_error_info.worker). Worker 0 writes the report for all; others wait for
  *     it up to one second, and then decide alone and say so. Where a call fails on one worker alone, by a run's cancel object
@@ -105,12 +105,12 @@ extern "C" {
 
 typedef struct dist_network_options {
   uint32_t struct_size;
-  int32_t reserved;         /* 0 */
-  int64_t credit_bytes;     /* how far a worker may run ahead of each other one; 0: 1 MiB; else 4 KiB or more */
+  int32_t reserved;     /* 0 */
+  int64_t credit_bytes; /* how far a worker may run ahead of each other one; 0: 1 MiB; else 4 KiB or more */
   dist_allocator allocator; /* all zero: malloc and free */
 } dist_network_options;
-#define DIST_NETWORK_OPTIONS_INIT               \
-  {                                             \
+#define DIST_NETWORK_OPTIONS_INIT                   \
+  {                                                 \
     sizeof(dist_network_options), 0, 0, { 0, 0, 0 } \
   }
 
@@ -132,6 +132,76 @@ DIST_API DIST_NODISCARD dist_status dist_network_create(int32_t num_workers,
 
 /** Gives the network up; strategies that are in it keep it. */
 DIST_API void dist_network_destroy(dist_network *network);
+
+typedef struct dist_reform_options {
+  uint32_t struct_size;
+  int32_t min_workers; /* fewer do not go on, and wait for more; 0: 1 */
+  int64_t window_ns;   /* worker 0: how long it waits for workers that are not known to be lost; 0: a lease */
+  int64_t timeout_ns;  /* how long to wait in all; 0: the strategy's timeout_ns; < 0: no limit */
+} dist_reform_options;
+#define DIST_REFORM_OPTIONS_INIT \
+  { sizeof(dist_reform_options), 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_reform_options. */
+DIST_API void dist_reform_options_init(dist_reform_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Goes on with the workers that are there: a new generation, in which those that are lost are not, and those are that have
+ * been started again, or late. Replicas are numbered anew, in the order of the workers; each worker keeps how many it has.
+ *
+ * Worker 0 says who takes part: it waits for the workers of the generation before that it does not know to be lost, and for
+ * those that want to join, window_ns at most, and goes on without the others, whichever part of the cluster they are: of two
+ * workers one goes on alone. Where worker 0 is lost or has ended the job has ended, and this is UNAVAILABLE: start the job
+ * again, from its last checkpoint. Workers that are in a run when worker 0 re-forms hear that it has left, and call this too.
+ *
+ * A worker that was started again makes its strategy as ever. Its first call that needs others is UNAVAILABLE and says why,
+ * once the job has re-formed without it; dist_strategy_reform() then waits until worker 0 re-forms again, which the others
+ * learn from dist_strategy_reform_due(). So each worker has the same loop:
+ *
+ *     for (;;) {
+ *       status = train(strategy);     makes variables and datasets, loads the last checkpoint, runs until all steps are done
+ *       if (status == DIST_OK) break;                 or until dist_strategy_reform_due() says 1, and ends what it has made
+ *       if (status != DIST_UNAVAILABLE && status != DIST_ABORTED) return status;
+ *       if (dist_strategy_reform(strategy, NULL) != DIST_OK) return;
+ *     }
+ *
+ * What stays: the strategy, its options, its variables with what this worker has in them. A run that failed may have
+ * changed some replicas' variables and not others', and a worker that joins has none: load a checkpoint that was saved
+ * between runs. Where dist_strategy_properties.num_joined is 0, variables need not be made again. What does not: plans,
+ * counters and traces, and datasets, whose passes are FAILED_PRECONDITION: make them again, and their rows are divided among
+ * the workers that are there. A retried step has the bits that it would have had where it does not depend on how many
+ * replicas there are: steps of a fixed number of micro-batches, divided among all replicas, summed with
+ * DIST_NUMERICS_REPRODUCIBLE. Certificates and keys are read again (DIST_TLS_...).
+ *
+ * Blocks   Until worker 0 says who takes part; at first for a lease at most, until what was sent is taken.
+ * Threads  One at a time. Meanwhile other threads may call dist_strategy_cancel(), which ends it, dist_strategy_shutdown(),
+ *          and what only looks; runs that they ask for are CANCELLED.
+ * Errors   FAILED_PRECONDITION a run is under way, groups or works of the strategy are left, this thread is inside a replica
+ *                              or the strategy's scope, or the cluster has one worker.
+ *          UNAVAILABLE         worker 0 is lost, or has not answered for a lease.
+ *          DEADLINE_EXCEEDED   not enough workers have come, or worker 0 has not said who takes part.
+ *          CANCELLED           dist_strategy_cancel(), dist_strategy_shutdown().
+ *          INVALID_ARGUMENT    strategy is NULL, or an option is out of its range.
+ *          UNIMPLEMENTED       the workers are strategies of one process (dist_strategy_options.network).
+ *          After an error the strategy has no way to the others, and this may be called again.
+ */
+DIST_API DIST_NODISCARD dist_status dist_strategy_reform(dist_strategy *strategy,
+                                                         const dist_reform_options *options);
+
+/**
+ * Whether the workers are to re-form before the next run: some are lost, or others have come. Worker 0 announces it with the
+ * end of each run, so that all workers that have made the same runs get the same answer; who is not worker 0 waits until
+ * worker 0 has ended the latest one. 1 where worker 0 is lost, and where the latest dist_strategy_reform() has failed.
+ *
+ * DIST_REFORM_AT_NEXT_RUN does this and dist_strategy_reform() at the begin of dist_run() and dist_run_values(), for
+ * programs in which nothing has to be loaded then, such as evaluation: dist_strategy_properties.generation tells.
+ *
+ * Blocks   Until worker 0 has ended the latest run, for the strategy's timeout_ns at most.
+ * Errors   INVALID_ARGUMENT    NULL.
+ *          DEADLINE_EXCEEDED   worker 0 has not ended it in time.
+ *          CANCELLED           dist_strategy_cancel() has ended the wait.
+ */
+DIST_API DIST_NODISCARD dist_status dist_strategy_reform_due(dist_strategy *strategy, int32_t *out_due);
 
 #ifdef __cplusplus
 }

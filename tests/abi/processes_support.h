@@ -34,21 +34,37 @@ typedef struct job {
   process processes[MOST_PROCESSES];
 } job;
 
-/* Ports that were free a moment ago: all are found before one is given back. */
+/* Ports that were free a moment ago: all are found before one is given back. They are of an address of loopback that no
+   connection begins at, and that tests beside this one have not. */
 static inline job job_of(int n) {
   job all = {.n = n};
   int sockets[MOST_PROCESSES];
+  const uint32_t host = 0x7F800000U | ((uint32_t)getpid() & 0x7FFFFFU);
   for (int w = 0; w < n; ++w) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
     socklen_t size = sizeof address;
     sockets[w] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(sockets[w] >= 0);
     assert_int_equal(bind(sockets[w], (struct sockaddr *)&address, size), 0);
     assert_int_equal(getsockname(sockets[w], (struct sockaddr *)&address, &size), 0);
-    snprintf(all.addresses[w], sizeof all.addresses[w], "127.0.0.1:%d", ntohs(address.sin_port));
+    snprintf(all.addresses[w], sizeof all.addresses[w], "%s:%d", inet_ntoa(address.sin_addr),
+             ntohs(address.sin_port));
   }
   for (int w = 0; w < n; ++w) close(sockets[w]);
   return all;
+}
+
+/* A connection to a worker's address; -1: nobody listens there. */
+static inline int connect_to(const char *address) {
+  char host[32];
+  snprintf(host, sizeof host, "%.*s", (int)(strchr(address, ':') - address), address);
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(host)};
+  to.sin_port = htons((uint16_t)strtol(strchr(address, ':') + 1, NULL, 10));
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_true(fd >= 0);
+  if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0) return fd;
+  close(fd);
+  return -1;
 }
 
 static inline void set_tf_config(const job *all, int worker) {

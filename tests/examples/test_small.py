@@ -4,9 +4,11 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 PROGRAM = os.environ["PROGRAM"]
@@ -103,6 +105,45 @@ class TpuRun(unittest.TestCase):
         self.assertEqual(
             output_of(), "".join(f"replica {r}: {2 * replicas}\n" for r in range(replicas))
         )
+
+
+class Elastic(unittest.TestCase):
+    """Training that a worker is killed under ends with the weights of training that nobody has disturbed."""
+
+    def train(self, folder, kills):
+        checkpoint = os.path.join(folder, f"of-{kills}-kills")
+        launch = (os.environ["LAUNCH"], "-n", "3", "--replicas", "2", "--restarts", "9", "--", PROGRAM, checkpoint, "300")
+        weights, generations, workers_at_end = [], [], 3
+        with subprocess.Popen(launch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+            for line in job.stdout:
+                if here := re.match(r"\[worker (\d)\] generation (\d+): (\d) workers, process (\d+)$", line):
+                    worker, generation, workers, process = map(int, here.groups())
+                    generations.append((generation, workers))
+                    if worker == 0:
+                        workers_at_end = workers
+                    # Where it is with the others: one that is started again thinks that it begins generation 0.
+                    if worker == 2 and kills > 0 and (generation > 0 or len(generations) <= 3):
+                        while not os.path.exists(checkpoint):
+                            time.sleep(0.001)
+                        kills -= 1
+                        os.kill(process, signal.SIGKILL)
+                elif after := re.match(r"\[worker \d\] (after 300 steps:.*)$", line):
+                    weights.append(after.group(1))
+                    # Who was started again when the others had done all would wait for them.
+                    if len(weights) == workers_at_end < 3:
+                        job.terminate()
+            said = job.stderr.read()
+        self.assertEqual(job.returncode, 0 if workers_at_end == 3 else 128 + signal.SIGTERM, said)
+        self.assertEqual((len(weights), len(set(weights))), (workers_at_end, 1), said)
+        return weights[0], generations
+
+    def test_killed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            calm, generations = self.train(folder, 0)
+            self.assertEqual(generations, [(0, 3)] * 3)
+            killed, generations = self.train(folder, 3)
+            self.assertEqual(killed, calm)
+            self.assertGreater(max(generations)[0], 0)
 
 
 class MultiWorker(unittest.TestCase):

@@ -43,6 +43,16 @@ inline std::vector<std::string> free_addresses(int n) {
   return found;
 }
 
+// The library of this build that the program is about.
+inline void use_module(GrpcOptions& options) {
+#ifdef GLOO_MODULE
+  options.gloo = true;
+  options.module = GLOO_MODULE;
+#else
+  options.module = GRPC_MODULE;
+#endif
+}
+
 class GrpcWorkers final : public TransportFixture {
  public:
   GrpcWorkers(int num_workers, std::size_t credit) : credit_(credit), texts_(free_addresses(num_workers)) {
@@ -53,12 +63,7 @@ class GrpcWorkers final : public TransportFixture {
     options.addresses = addresses_;
     options.me = worker;
     options.credit = static_cast<int64_t>(credit_);
-#ifdef GLOO_MODULE
-    options.gloo = true;
-    options.module = GLOO_MODULE;
-#else
-    options.module = GRPC_MODULE;
-#endif
+    use_module(options);
     return options;
   }
   // What each joins with is `change`d before.

@@ -107,8 +107,9 @@ class Fixture {
       const ReplicaCount replicas(1, GlobalReplica{w}, kWorkers);
       VariableOptions options;
       options.name = "w";
-      assert_true(Variable::create(*memory_, {DIST_STRATEGY_MIRRORED, replicas}, options,
-                                   {zeros.data(), dtype, 1, &elements, nullptr},
+      assert_true(Variable::create(*memory_,
+                                   {DIST_STRATEGY_MIRRORED, make_counted<ReplicaNumbers>(*memory_, replicas)},
+                                   options, {zeros.data(), dtype, 1, &elements, nullptr},
                                    &variables_[static_cast<std::size_t>(w)])
                       .ok());
       workers_.push_back(std::make_unique<CountedWorkers>(table_, *memory_, w));

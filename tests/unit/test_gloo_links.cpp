@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/engine/gloo: which carriers are let in, what goes over them, and what refuses to be carried so.
 #include <dirent.h>
+#include <gloo/transport/tcp/pair.h>
+#include <malloc.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +21,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/engine/gloo/carrier.hpp"
+#include "core/engine/gloo/guarded.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist {
@@ -200,7 +208,25 @@ std::set<int> listening(const std::set<int>& but) {
   return ports;
 }
 
-// A stranger takes each port that waits for a worker before that comes, and says nothing, or nonsense; not for ever.
+// The head of a message of Gloo's for a buffer that nobody has posted.
+struct Unasked {
+  std::size_t bytes = sizeof(Unasked) + 8;
+  std::size_t kind = 1;
+  std::size_t tag = 1234;
+  std::size_t offset = 0;
+  std::size_t length = 8;
+  std::size_t remote_offset = 0;
+};
+
+// The other end hears of a connection that is no more.
+void reset(int fd) {
+  const linger at_once{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  ::close(fd);
+}
+
+// A stranger takes each port that waits for a worker before that comes. It says nothing, or nonsense, or what Gloo does not
+// expect, or is gone at once; not for ever.
 void who_takes_the_place_of_a_worker_is_found_out(void**) {
   GrpcWorkers workers(2, 4096);
   Transport& first = workers.join(0);
@@ -213,7 +239,8 @@ void who_takes_the_place_of_a_worker_is_found_out(void**) {
   std::atomic<int> taken{0};
   std::thread stranger([&] {
     std::vector<int> held;
-    while (!enough && taken < 4) {
+    constexpr int kMost = 5;
+    while (!enough && taken < kMost) {
       for (const int port : listening(known)) {
         const int fd = socket(AF_INET, SOCK_STREAM, 0);
         sockaddr_in to{};
@@ -221,8 +248,13 @@ void who_takes_the_place_of_a_worker_is_found_out(void**) {
         to.sin_port = htons(static_cast<uint16_t>(port));
         to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
-          ++taken;
-          (void)!::send(fd, "GET / HTTP/1.1\r\n", taken % 2 == 0 ? 16 : 0, MSG_NOSIGNAL);
+          const Unasked unasked;
+          switch (taken++ % 4) {
+            case 0: reset(fd); continue;
+            case 1: (void)!::send(fd, "GET / HTTP/1.1\r\n", 16, MSG_NOSIGNAL); break;
+            case 2: (void)!::send(fd, &unasked, sizeof unasked, MSG_NOSIGNAL); break;
+            default: break;
+          }
         }
         held.push_back(fd);
       }
@@ -257,6 +289,125 @@ void networks_end_while_they_meet(void**) {
   }
 }
 
+// ---- What carries ----
+
+// Gloo's class, from which the guarded one is derived, is as its headers say here.
+void pairs_are_as_large_as_the_library_makes_them(void**) {
+  namespace tcp = gloo::transport::tcp;
+  const auto device = tcp::CreateDevice(tcp::attr("127.0.0.1"));
+  const auto context = device->createContext(0, 2);
+  const std::size_t usable = malloc_usable_size(dynamic_cast<void*>(context->createPair(1).get()));
+  assert_in_range(usable, sizeof(tcp::Pair), sizeof(tcp::Pair) + 2 * sizeof(void*) + 8);
+}
+
+std::atomic<int> broken_pipes{0};
+
+// Keeps Gloo's thread from seeing what happens.
+struct Busy final : gloo::transport::tcp::Handler {
+  explicit Busy(gloo::transport::tcp::Device& owner) : device(owner), fd(eventfd(1, EFD_CLOEXEC)) {
+    device.registerDescriptor(fd, EPOLLIN, this);
+    await([this] { return here.load(); });
+  }
+  ~Busy() override {
+    done = true;
+    device.unregisterDescriptor(fd, this);
+    ::close(fd);
+  }
+  void handleEvents(int) override {
+    here = true;
+    await([this] { return done.load(); });
+  }
+  gloo::transport::tcp::Device& device;
+  const int fd;
+  std::atomic<bool> here{false};
+  std::atomic<bool> done{false};
+};
+
+void a_write_to_a_connection_that_is_gone_sends_no_signal(void**) {
+  const auto before = ::signal(SIGPIPE, [](int) { ++broken_pipes; });
+  std::array<std::shared_ptr<grpc_link::GuardedDevice>, 2> devices;
+  std::array<std::shared_ptr<grpc_link::GuardedContext>, 2> ends;
+  std::array<std::vector<char>, 2> addresses;
+  for (std::size_t i = 0; i < 2; ++i) {
+    devices[i] = std::make_shared<grpc_link::GuardedDevice>("127.0.0.1");
+    ends[i] = std::make_shared<grpc_link::GuardedContext>(devices[i], static_cast<int>(i), nullptr);
+    ends[i]->setTimeout(std::chrono::seconds(60));
+    addresses[i] = ends[i]->createPair(static_cast<int>(1 - i))->address().bytes();
+  }
+  std::thread other([&] { ends[1]->getPair(0)->connect(addresses[0]); });
+  ends[0]->getPair(1)->connect(addresses[1]);
+  other.join();
+  char byte = 0;
+  const auto buffer = ends[0]->createUnboundBuffer(&byte, 1);
+  {
+    const Busy busy(*devices[0]->get());
+    ends[1].reset();
+    // The answer to the first says that nobody is there.
+    for (uint64_t tag = 0; tag < 3; ++tag) buffer->send(1, tag);
+  }
+  ::signal(SIGPIPE, before);
+  assert_int_equal(broken_pipes, 0);
+}
+
+// It comes, and is gone before Gloo's thread looks at it.
+void a_connection_that_is_reset_at_once_fails_alone(void**) {
+  const auto device = std::make_shared<grpc_link::GuardedDevice>("127.0.0.1");
+  const auto context = std::make_shared<grpc_link::GuardedContext>(device, 0, nullptr);
+  const std::vector<char> bytes = context->createPair(1)->address().bytes();
+  sockaddr_in address;
+  std::memcpy(&address, bytes.data(), sizeof address);
+  {
+    const Busy busy(*device->get());
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    reset(fd);
+  }
+  { const Busy afterwards(*device->get()); }
+  char byte = 0;
+  const auto buffer = context->createUnboundBuffer(&byte, 1);
+  try {
+    buffer->recv(1, 1);
+  } catch (const std::exception& error) {
+    assert_says(std::string(error.what()), "getpeername");
+    return;
+  }
+  fail_msg("nothing has failed");
+}
+
+struct NoUser final : grpc_link::CarrierUser {
+  bool carried(const grpc_link::LinkRef&, const grpc_link::Carrier&) noexcept override {
+    return ++calls != 0;
+  }
+  std::string took_carried(const grpc_link::LinkRef&, std::span<const std::byte>) noexcept override {
+    ++calls;
+    return "";
+  }
+  bool more(grpc_link::Link&) noexcept override { return ++calls == 0; }
+  void carrier_over(const grpc_link::LinkRef&, const grpc_link::Carrier&,
+                    const std::string&) noexcept override {
+    ++calls;
+  }
+  std::atomic<int> calls{0};
+};
+
+// Whoever ends it may have forgotten it: nothing runs afterwards that nobody waits for.
+void one_that_has_ended_does_not_start(void**) {
+  CountingMemory memory;
+  grpc_link::GlooCarriers carriers(*memory);
+  assert_string_equal(carriers.start("127.0.0.1").c_str(), "");
+  NoUser user;
+  std::string why;
+  const grpc_link::CarrierRef carrier = carriers.make(user, true, 1, &why);
+  assert_non_null(carrier.get());
+  carrier->end();
+  assert_true(carrier->over());
+  grpc_link::Carrier::Meeting meeting;
+  meeting.address = carrier->address();
+  assert_true(carrier->start(std::move(meeting)));
+  carrier->join();
+  assert_int_equal(user.calls, 0);
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -270,6 +421,10 @@ int main() {
       cmocka_unit_test(receives_come_and_go_between_the_pieces),
       cmocka_unit_test(who_takes_the_place_of_a_worker_is_found_out),
       cmocka_unit_test(networks_end_while_they_meet),
+      cmocka_unit_test(pairs_are_as_large_as_the_library_makes_them),
+      cmocka_unit_test(a_write_to_a_connection_that_is_gone_sends_no_signal),
+      cmocka_unit_test(a_connection_that_is_reset_at_once_fails_alone),
+      cmocka_unit_test(one_that_has_ended_does_not_start),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

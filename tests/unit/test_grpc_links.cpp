@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/engine/grpc: who is let in: other jobs, second starts, certificates; and what a network is made of.
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <sstream>
+#include <utility>
 
 #include "tests/unit/grpc_stranger.hpp"
 #include "tests/unit/grpc_support.hpp"
@@ -70,6 +79,92 @@ void a_second_start_is_refused(void**) {
   first.close();
   third.close();
   late.close();
+}
+
+// Worker 0, until a worker has proven itself: then it ends, and says nothing more.
+struct DyingLeader final : LinkUser, grpc::CallbackGenericService {
+  explicit DyingLeader(const std::string& address) {
+    grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    builder.RegisterCallbackGenericService(this);
+    server = builder.BuildAndStart();
+    assert_true(server != nullptr && random_bytes(incarnation.data(), incarnation.size()));
+  }
+  ~DyingLeader() override {
+    server->Shutdown(std::chrono::system_clock::now());
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return links == 0; });
+  }
+  void await_proof() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return proven; });
+  }
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    const std::scoped_lock lock(mutex);
+    ++links;
+    const auto link = std::make_shared<ServerLink>(*this, context);
+    link->start();
+    return link.get();
+  }
+  std::string took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept override {
+    const std::scoped_lock lock(mutex);
+    if (link->stage == Link::Stage::kProof) {
+      proven = true;
+      changed.notify_all();
+      return "it is killed";
+    }
+    std::string hello;
+    for (const grpc::Slice& each : message)
+      hello.append(reinterpret_cast<const char*>(each.begin()), each.size());
+    Answer answer;
+    std::strcpy(answer.version, DIST_GRPC_VERSION);
+    answer.welcome = true;
+    answer.receiver = incarnation;
+    std::byte bytes[Answer::kBytes];
+    answer.write(bytes);
+    answer.proof = prove(Prover::kServer, "", reinterpret_cast<const std::byte*>(hello.data()), bytes);
+    answer.write(bytes);
+    link->stage = Link::Stage::kProof;
+    link->put_raw(bytes, sizeof bytes);
+    link->flush();
+    return "";
+  }
+  bool more(Link&) noexcept override { return false; }
+  void over(const LinkRef&, const std::string&, const std::string&) noexcept override {}
+  void destroyed() noexcept override {
+    const std::scoped_lock lock(mutex);
+    --links;
+    changed.notify_all();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  Identity incarnation{};
+  bool proven = false;
+  int links = 0;
+  std::unique_ptr<grpc::Server> server;
+};
+
+// It was not one of that life's workers yet, so that the next life is as good.
+void who_was_not_let_in_by_one_life_joins_the_next(void**) {
+  GrpcWorkers workers(2, 4096);
+  auto life = std::make_unique<DyingLeader>(workers.address(0));
+  Transport& second = workers.join(1);
+  life->await_proof();
+  life = nullptr;
+  Transport& first = workers.join(0);
+  Transfer receive;
+  std::byte got;
+  first.receive(1, {.number = 1}, &got, 1, receive);
+  Transfer send;
+  second.send(0, {.number = 1}, &got, 1, send);
+  await([&] { return receive.over() || second.lost(0); });
+  assert_string_equal(why(second, 0).c_str(), "");
+  assert_true(receive.end() == End::kDone);
+  assert_speak(first, second, 2);
+  first.close();
+  second.close();
 }
 
 void an_address_in_use_is_an_error_at_once(void**) {
@@ -275,6 +370,64 @@ void certificates_are_for_the_host_of_the_address(void**) {
   }
 }
 
+// Worker 0 may have the certificate of the generation that ends.
+void who_forms_waits_for_the_other_certificate(void**) {
+  const Certificates files;
+  if (!files.there) {
+    print_message("# openssl is not there to make certificates with\n");
+    skip();
+  }
+  const GrpcWorkers workers(2, 4096);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string text = workers.address(0);
+  address.sin_port = htons(static_cast<uint16_t>(std::stoi(text.substr(text.rfind(':') + 1))));
+  const int listens = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_int_equal(bind(listens, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  assert_int_equal(listen(listens, 8), 0);
+  std::atomic<int> refused{0};
+  std::thread leader([&] {
+    constexpr unsigned char kUnknownAuthority[] = {0x15, 3, 3, 0, 2, 2, 48};  // an alert of TLS
+    for (int fd; (fd = accept(listens, nullptr, nullptr)) >= 0; ++refused) {
+      (void)!::send(fd, kUnknownAuthority, sizeof kUnknownAuthority, MSG_NOSIGNAL);
+      ::close(fd);
+    }
+  });
+  GrpcOptions options = workers.options(1);
+  const std::string pem[] = {files.read("ca.pem"), files.read("localhost.pem"), files.read("localhost.key")};
+  options.ca = pem[0].c_str();
+  options.certificate = pem[1].c_str();
+  options.key = pem[2].c_str();
+  options.forms = true;
+  options.came_from = 0;
+  options.lease_ns = int64_t{3600} * 1'000'000'000;
+  Ref<GrpcNetwork> network;
+  assert_true(GrpcNetwork::create({}, options, &network).ok());
+  Transport* transport = nullptr;
+  assert_true(network->join(1, &transport).ok());
+  std::atomic<bool> cancelled{false};
+  std::atomic<bool> over{false};
+  dist_status formed = DIST_OK;
+  std::thread forming([&] {
+    Formed out;
+    Forming wanted;
+    wanted.cancelled = &cancelled;
+    formed = network->form(wanted, &out).code();
+    over = true;
+  });
+  constexpr int kMany = 6;
+  await([&] { return refused >= kMany || over; });
+  assert_false(over);
+  cancelled = true;
+  forming.join();
+  assert_int_equal(formed, DIST_CANCELLED);
+  network = Ref<GrpcNetwork>();
+  shutdown(listens, SHUT_RDWR);
+  leader.join();
+  ::close(listens);
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -290,11 +443,13 @@ int main() {
       cmocka_unit_test(another_secret_is_found_out),
       cmocka_unit_test(another_cluster_is_found_out),
       cmocka_unit_test(a_second_start_is_refused),
+      cmocka_unit_test(who_was_not_let_in_by_one_life_joins_the_next),
       cmocka_unit_test(an_address_in_use_is_an_error_at_once),
       cmocka_unit_test(options_are_checked),
       cmocka_unit_test(without_the_module_it_says_so),
       cmocka_unit_test(the_module_is_found_beside_libdist),
       cmocka_unit_test(certificates_are_for_the_host_of_the_address),
+      cmocka_unit_test(who_forms_waits_for_the_other_certificate),
   };
   return cmocka_run_group_tests_name("grpc_links", tests, nullptr, nullptr);
 }

@@ -33,12 +33,7 @@ int worker_main(int argc, char** argv) {
   options.me = me;
   options.lease_ns = std::atoll(argv[3]);
   options.credit = 4096;
-#ifdef GLOO_MODULE
-  options.gloo = true;
-  options.module = GLOO_MODULE;
-#else
-  options.module = GRPC_MODULE;
-#endif
+  use_module(options);
   Ref<GrpcNetwork> network;
   Transport* transport = nullptr;
   if (!GrpcNetwork::create({}, options, &network).ok() || !network->join(me, &transport).ok()) {
@@ -174,6 +169,10 @@ void who_loses_worker_0_loses_it_alone(void**) {
   const std::string said = "worker 0 (" + scene.workers.address(0) + ") was killed or its connection broke";
   assert_string_equal(why(*scene.own, 0).c_str(), said.c_str());
   assert_string_equal(scene.report().c_str(), said.c_str());
+  // Who leaves then is known to have left, although nobody else says so.
+  await([&] { return scene.own->lost(2); });
+  assert_string_equal(why(*scene.own, 2).c_str(),
+                      ("worker 2 (" + scene.workers.address(2) + ") has left").c_str());
   scene.own->close();
 }
 

@@ -178,7 +178,8 @@ void changing_variables(void**) {
   Fixture f;
   const ValueRef value = f.spread(DIST_F32, {4});
   const ValueRef args = f.of(DIST_VALUE_LIST, {value, f.spread(DIST_I32, {})});
-  const VariableHome home{DIST_STRATEGY_MIRRORED, ReplicaCount(kReplicas)};
+  const VariableHome home{DIST_STRATEGY_MIRRORED,
+                          make_counted<ReplicaNumbers>(f.memory(), ReplicaCount(kReplicas))};
   VariableOptions options;
   options.aggregation = DIST_AGGREGATION_SUM;
   options.name = "a name that is too long to be kept inside a string object";

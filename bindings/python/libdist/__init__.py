@@ -62,7 +62,9 @@ from .constants import (
     Numerics,
     PartitionKind,
     Placement,
+    PreemptionState,
     ReduceOp,
+    Reform,
     ScanKind,
     Scatter,
     ShardPolicy,
@@ -121,6 +123,7 @@ from .names import (
 from .network import Network
 from .partition import Partition, Shard, reshard_bytes
 from .partitioner import RowPlace, Rows, fixed_shards, max_size_shards, min_size_shards, part_of_row, rows_of_part
+from .preemption import PreemptionHandler
 from .replica import Block, Replica
 from .strategy import Strategy
 from .topology import DeviceAssignment, Topology
@@ -199,8 +202,11 @@ __all__ = [
     "Placement",
     "Plan",
     "Position",
+    "PreemptionHandler",
+    "PreemptionState",
     "Properties",
     "ReduceOp",
+    "Reform",
     "Replica",
     "ResolverFunctions",
     "ResourceExhausted",

@@ -119,11 +119,17 @@ class Properties:
         self.global_batch_size = bool(native.global_batch_size)
         """A batch is for all replicas together, and is divided."""
         self.worker: int = native.worker
-        """Which one this is: 0 .. num_workers - 1."""
+        """Which of the cluster's this is, 0 for the chief; reports name workers so."""
         self.num_local_replicas: int = native.num_local_replicas
         """Of this worker."""
         self.first_replica: int = native.first_replica
         """The id of the first of these."""
+        self.generation: int = native.generation
+        """How often its workers have re-formed: Strategy.reform()."""
+        self.num_joined: int = native.num_joined
+        """Workers that were not in the generation before."""
+        self.num_left: int = native.num_left
+        """And those of it that are not in this one; 0 on one that has joined."""
 
 
 class Outside:
@@ -152,7 +158,10 @@ class Outside:
 
     @property
     def local_replicas(self) -> range:
-        """The ids of this worker's replicas."""
+        """The ids of this worker's replicas, which reform() numbers anew."""
+        if self._has_peers and self._handle:
+            first = self.query().first_replica
+            return range(first, first + len(self._local_replicas))
         return self._local_replicas
 
     def device(self, replica_id: int) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _calls, values
+from . import _calls, _cdist, values
 from .replica import Replica
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Run:
         self.seen = values.Seen()
         self.shared = values.Shared()
         self._lock = threading.Lock()
+        self._of_devices = num_devices is not None
         self._begun = 0
         self._left = 0
         self._given_up = False
@@ -85,10 +86,20 @@ class Run:
 
     def _begin(self, handle: int) -> Replica:
         with self._lock:
+            if self._begun == 0 and not self._of_devices:
+                self.first = self._first_replica(handle)
             self._begun += 1
         replica = Replica(handle, self.strategy, self.shared)
         current.replicas.append(replica)
         return replica
+
+    def _first_replica(self, handle: int) -> int:
+        """The id of this worker's first replica: it may be another one since the run began (Reform.AT_NEXT_RUN)."""
+        if not self.strategy._has_peers:
+            return self.first
+        place = _cdist.dist_strategy_properties()
+        _cdist.dist_strategy_query(_cdist.dist_replica_strategy(handle), place)
+        return int(place.first_replica)
 
     def _leave(self, replica: Replica) -> None:
         replica._over = True

@@ -25,6 +25,8 @@ _FUNCTIONS = {
     "dist_replica_leave": "Strategy.enter",
     "dist_network_create": "Network",
     "dist_network_destroy": "Network.close",
+    "dist_preemption_handler_create": "PreemptionHandler",
+    "dist_preemption_handler_destroy": "PreemptionHandler.close",
     "dist_partitions_fixed_shards": "fixed_shards",
     "dist_partitions_max_size": "max_size_shards",
     "dist_partitions_min_size": "min_size_shards",
@@ -49,6 +51,7 @@ _CLASSES = {
     "dist_cluster_resolver_": "ClusterResolver.",
     "dist_cluster_spec_": "ClusterSpec.",
     "dist_cluster_": "ClusterSpec.",
+    "dist_preemption_": "PreemptionHandler.",
 }
 _OWNERS = (
     "strategy",
@@ -70,7 +73,7 @@ _FORMS = re.compile(
     r"|\bDIST_(?P<dtype>" + "|".join(DType.__members__) + r"|\.\.\.)"
     r"|\bdist_\w+_options\.(?P<option>\w+)"
     r"|\boptions->(?P<given>\w+)"
-    r"|(?P<timeout>\btimeout_ns\b)"
+    r"|(?P<time>\b(?:timeout|window|grace)_ns\b)"
     r"|\b(?P<null>NULL)\b"
     r"|\bdist_(?P<function>[a-z]\w*)(?=\(\))"
 )
@@ -87,8 +90,8 @@ def _python(found: re.Match[str]) -> str:
         return f"libdist.{text}"
     if group == "dtype":
         return f"DType.{text}"
-    if group in ("option", "given", "timeout"):
-        return "timeout" if text == "timeout_ns" else text
+    if group in ("option", "given", "time"):
+        return text.removesuffix("_ns")
     if group == "null":
         return "None"
     return _function(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: variables in one safetensors file."""
+"""Checkpoints: variables in safetensors files."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ def save(
     *,
     position: Optional[Position] = None,
     metadata: Optional[Mapping[str, str]] = None,
+    sharded: bool = False,
 ) -> None:
     """Writes a checkpoint, in one step: the old file or the new one is there, whole.
 
-    position: where the input is. metadata: texts of the program's, each under a key.
+    position: where the input is. metadata: texts of the program's, each under a key. sharded: `path` becomes an index, and
+    each worker writes the shard of its part of the variables.
     """
     handle = strategy._native("dist_checkpoint_save")
     options, given = _native_options(variables)
@@ -49,6 +51,7 @@ def save(
     if metadata:
         options.set_metadata_keys(list(metadata), len(metadata))
         options.set_metadata_texts(list(metadata.values()), len(metadata))
+    options.sharded = int(bool(sharded))
     with strategy._waiting():
         _cdist.dist_checkpoint_save(handle, os.fspath(path), given, len(given), options)
 
@@ -66,7 +69,10 @@ def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool
 
 
 class Checkpoint:
-    """A safetensors file, open for reading: its tensors by name. `in`, len() and iteration are over the names."""
+    """A safetensors file, or the index of several, open for reading: its tensors by name.
+
+    `in`, len() and iteration are over the names.
+    """
 
     def __init__(self, strategy: Strategy, path: Path) -> None:
         self._handle = 0

@@ -123,6 +123,13 @@ class Transport(IntEnum):
     GLOO = 3  # the same, with data over Gloo: plain text, on further ports
 
 
+class Reform(IntEnum):
+    """When a strategy's workers re-form, where some are lost or have come: Strategy.reform()."""
+
+    EXPLICIT = 0  # when Strategy.reform() is called
+    AT_NEXT_RUN = 1  # also at the begin of a run, where it is due
+
+
 class Placement(IntEnum):
     """Where library threads run."""
 
@@ -288,6 +295,14 @@ MAX_JOB_NAME_BYTES: int = 128
 MAX_ADDRESS_BYTES: int = 512  # of an address; also of the other texts that resolvers give
 
 
+class PreemptionState(IntEnum):
+    """What a look at the notice came to: PreemptionHandler.save_if_preempted()."""
+
+    NONE = 0  # nobody has given one
+    SAVED = 1  # the checkpoint is saved; the job goes on until its grace is over
+    OVER = 2  # the checkpoint is saved for the last time: the job is to end
+
+
 # Enums by the beginnings of their constants in C.
 ENUMS: dict[str, str] = {
     "REDUCE": "ReduceOp",
@@ -297,6 +312,7 @@ ENUMS: dict[str, str] = {
     "STRATEGY": "StrategyKind",
     "THREADS": "Threads",
     "TRANSPORT": "Transport",
+    "REFORM": "Reform",
     "PLACEMENT": "Placement",
     "VALUE": "ValueKind",
     "SYNCHRONIZATION": "Synchronization",
@@ -313,6 +329,7 @@ ENUMS: dict[str, str] = {
     "APPLY": "Apply",
     "PARTITION": "PartitionKind",
     "EDGE": "Edge",
+    "PREEMPTION": "PreemptionState",
 }
 
 # C's functions on a replica, without dist_.

@@ -20,7 +20,7 @@ from ._runs import Run, current, current_replica
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
-from .constants import Numerics, Placement, Status, StrategyKind, Threads, Transport
+from .constants import Numerics, Placement, Reform, Status, StrategyKind, Threads, Transport
 from .cross_device import CrossDevice, HostFunctions
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
@@ -76,6 +76,7 @@ class Strategy(Outside, Input, Inspection):
         numerics: int = Numerics.ORDERED,
         network: Optional[Network] = None,
         transport: int = Transport.AUTO,
+        reform: int = Reform.EXPLICIT,
         replicas_of_workers: Optional[Sequence[int]] = None,
         staging_bytes: int = 0,
     ) -> None:
@@ -91,7 +92,7 @@ class Strategy(Outside, Input, Inspection):
 
         Of StrategyKind.MULTI_WORKER_MIRRORED: cluster_resolver says where the strategy is in the cluster; None is
         TF_CONFIG. network: how the other workers are reached; None: as transport says. transport: how workers that are
-        other processes are reached. replicas_of_workers: how many
+        other processes are reached. reform: when its workers re-form. replicas_of_workers: how many
         each has; None: all as many as this one. staging_bytes: most of tensors that are on their way at a time, with the
         same bits; 0: 64 MiB.
 
@@ -105,6 +106,7 @@ class Strategy(Outside, Input, Inspection):
         options.threads, options.placement = int(threads), int(placement)
         options.numerics = int(numerics)
         options.transport = int(transport)
+        options.reform = int(reform)
         options.timeout_ns = nanoseconds(timeout)
         options.parameter_device = parameter_device
         if devices is not None:
@@ -347,6 +349,37 @@ class Strategy(Outside, Input, Inspection):
     def cancel(self) -> None:
         """Ends the run that is under way: Cancelled on every replica that waits. From any thread."""
         _cdist.dist_strategy_cancel(self._native("dist_strategy_cancel"))
+
+    def reform(
+        self, *, min_workers: int = 0, window: Optional[float] = None, timeout: Optional[float] = None
+    ) -> None:
+        """Goes on with the workers that are there: without those that are lost, with those that have come.
+
+        Replicas are numbered anew, in the order of the workers; each worker keeps how many it has. workers.h says when
+        to call it, and what stays: plans and datasets do not, and are to be made again. cancel(), and Ctrl-C, end it.
+        After an error the strategy has no way to the others, and this may be called again; Unavailable: worker 0, which
+        says who takes part, is lost, and the job has ended.
+
+        min_workers: fewer do not go on, and wait for more; 0: 1. window: seconds that worker 0 waits for workers that
+        are not known to be lost; None: a lease. timeout: seconds, to wait in all; None: the strategy's; negative: no
+        limit.
+        """
+        handle = self._native("dist_strategy_reform")
+        options = _cdist.dist_reform_options()
+        options.min_workers = min_workers
+        options.window_ns, options.timeout_ns = nanoseconds(window), nanoseconds(timeout)
+        with self._waiting():
+            _cdist.dist_strategy_reform(handle, options)
+
+    def reform_due(self) -> bool:
+        """Whether the workers are to re-form before the next run: some are lost, or others have come.
+
+        All workers that have made the same runs get the same answer, for which those other than worker 0 wait until
+        worker 0 has ended the latest one. With Reform.AT_NEXT_RUN runs ask for it by themselves.
+        """
+        handle = self._native("dist_strategy_reform_due")
+        with self._waiting():
+            return bool(_cdist.dist_strategy_reform_due(handle))
 
     def _cancel_quietly(self) -> None:
         if self._handle:

@@ -2,6 +2,7 @@
 """Every collective against NumPy, in each way of calling it; groups, work, reduce_apply."""
 
 import array
+import threading
 import unittest
 
 import numpy as np
@@ -259,11 +260,18 @@ class Later(unittest.TestCase):
         from libdist import Cancelled
 
         with Strategy(2) as strategy:
+            cancelled = threading.Event()
 
             def step(r):
-                work = r.begin.all_reduce(ReduceOp.SUM, np.ones(2))
-                if r.id == 0:
-                    work.cancel()
+                # Who has not come is what the work waits for when it is cancelled.
+                if r.id == 1:
+                    cancelled.wait()
+                try:
+                    work = r.begin.all_reduce(ReduceOp.SUM, np.ones(2))
+                    if r.id == 0:
+                        work.cancel()
+                finally:
+                    cancelled.set()
                 work.wait()
 
             with self.assertRaises(Cancelled):

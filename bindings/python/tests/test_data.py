@@ -2,6 +2,7 @@
 """Datasets, metrics, losses, checkpoints, names."""
 
 import inspect
+import json
 import pathlib
 import tempfile
 import threading
@@ -225,6 +226,13 @@ class Checkpoints(unittest.TestCase):
                     file.read("v")
             with self.assertRaises(LookupError):
                 libdist.load_checkpoint(strategy, path, {"nothing": w})
+            index = pathlib.Path(folder) / "model.safetensors.index.json"
+            libdist.save_checkpoint(strategy, index, [w, b], sharded=True)
+            files = json.loads(index.read_text())["weight_map"]
+            self.assertEqual((set(files), len(list(pathlib.Path(folder).iterdir()))), ({"w", "b"}, 3))
+            with Checkpoint(strategy, index.parent / files["w"]) as shard, Checkpoint(strategy, index) as file:
+                self.assertEqual(shard["w"].tolist(), file["w"].tolist())
+            self.assertIsNone(libdist.load_checkpoint(strategy, index, [w]))
             path.write_bytes(path.read_bytes()[:-3])
             with self.assertRaises(DataLoss):
                 libdist.load_checkpoint(strategy, path, [w])

@@ -92,6 +92,7 @@ class Interrupt(unittest.TestCase):
             lambda: iter(rows).next_optional(),
             lambda: rows.reduce(None, lambda state, batch: batch),
             lambda: metric.result(),
+            lambda: libdist.PreemptionHandler(strategy),
         ):
             try:
                 call()
@@ -100,7 +101,7 @@ class Interrupt(unittest.TestCase):
         done.set()
         keys.join()
         """
-        self.check(body, *["KeyboardInterrupt"] * 7)
+        self.check(body, *["KeyboardInterrupt"] * 8)
 
     def test_ctrl_c_ends_a_run_on_logical_devices(self):
         body = """

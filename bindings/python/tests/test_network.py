@@ -21,11 +21,14 @@ from libdist import (
     InvalidArgument,
     Network,
     ReduceOp,
+    Reform,
     Strategy,
     StrategyKind,
     Synchronization,
     Threads,
+    Transport,
     Unavailable,
+    Unimplemented,
 )
 
 
@@ -266,6 +269,35 @@ class Misuse(unittest.TestCase):
         with self.assertRaisesRegex(FailedPrecondition, "the network is closed"):
             worker(2, 1, 1, network=network)
         first.close()
+
+    def test_workers_that_cannot_re_form(self):
+        alone = dict(transport=Transport.NONE, reform=Reform.AT_NEXT_RUN)
+        for strategy in (Strategy(2), worker(1, 0, 1, **alone)):
+            with self.assertRaisesRegex(FailedPrecondition, r"Strategy\.reform\(\): the strategy has one worker alone"):
+                strategy.reform()
+            self.assertIs(strategy.reform_due(), False)
+            place = strategy.query()
+            self.assertEqual((place.generation, place.num_joined, place.num_left), (0, 0, 0))
+            strategy.close()
+            for closed in (strategy.reform, strategy.reform_due):
+                with self.assertRaisesRegex(FailedPrecondition, "closed"):
+                    closed()
+        with self.assertRaisesRegex(InvalidArgument, r"reform.*StrategyKind\.MULTI_WORKER_MIRRORED"):
+            Strategy(1, reform=Reform.AT_NEXT_RUN)
+        strategy = worker(2, 0, 1, **alone)
+        for name, value, words in (
+            ("min_workers", 3, "min_workers is 3"),
+            ("min_workers", -1, "min_workers is -1"),
+            ("window", -1.0, "window is -1"),
+        ):
+            with self.assertRaisesRegex(InvalidArgument, words):
+                strategy.reform(timeout=1.0, **{name: value})
+        strategy.close()
+        together = workers_of(1, 1)
+        with self.assertRaises(Unimplemented):
+            together[0].reform()
+        for strategy in together:
+            strategy.close()
 
     def test_the_collector_takes_them_in_any_order(self):
         for order in range(6):

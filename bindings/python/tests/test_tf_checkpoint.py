@@ -5,6 +5,7 @@ import os
 import pathlib
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -144,6 +145,15 @@ class Checkpoints(unittest.TestCase):
         for bad in ({"max_to_keep": 0}, {"max_to_keep": 1, "checkpoint_interval": 2}):
             with self.assertRaises(ValueError):
                 tf.train.CheckpointManager(tf.train.Checkpoint(v=v), folder, **bad)
+
+    def test_a_manager_lists_a_file_before_it_removes_others(self):
+        """So that a program which ends in between finds one."""
+        manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(0.0)), self.folder, max_to_keep=1)
+        first = manager.save()
+        with mock.patch.object(os, "remove", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            manager.save()
+        os.remove(first)
+        self.assertEqual(tf.train.latest_checkpoint(self.folder), os.path.join(self.folder, "ckpt-2"))
 
     def test_variables_of_several_strategies(self):
         strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/os/file.hpp"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,8 +13,10 @@
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <new>
 
 #include "core/base/os/clock.hpp"
+#include "core/base/os/quiet_writes.hpp"
 
 namespace dist {
 namespace {
@@ -48,40 +51,6 @@ Status system_error(const char* what, int error) noexcept {
   return fail(status_of(error), "%s: %s", what, strerror_r(error, buffer, sizeof buffer));
 }
 
-// While it lives, a write that the system refuses ends in a status, not in the signal that comes with it:
-// SIGXFSZ where a file would become larger than the process may make one (RLIMIT_FSIZE), SIGPIPE where nobody
-// reads. Both are sent to the thread that writes. What the host does with them elsewhere stays as it is.
-class QuietWrites {
- public:
-  QuietWrites() noexcept {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGXFSZ);
-    sigaddset(&signals_, SIGPIPE);
-    sigset_t pending;
-    sigemptyset(&pending);
-    sigpending(&pending);
-    // Those that wait already are the host's.
-    for (const int signal : {SIGXFSZ, SIGPIPE}) {
-      if (sigismember(&pending, signal) == 1) sigdelset(&signals_, signal);
-    }
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  }
-  ~QuietWrites() {
-    const int error = errno;
-    constexpr timespec kNow{0, 0};
-    while (sigtimedwait(&signals_, nullptr, &kNow) > 0 || errno == EINTR) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
-  }
-  QuietWrites(const QuietWrites&) = delete;
-  QuietWrites& operator=(const QuietWrites&) = delete;
-
- private:
-  sigset_t signals_;
-  sigset_t before_;
-};
-
 // Repeats what a signal has interrupted.
 template <class Call>
 auto uninterrupted(const Call& call) noexcept {
@@ -98,6 +67,29 @@ Status not_regular(mode_t mode) noexcept {
   return invalid_argument("is %s; a regular file is wanted", is);
 }
 
+// Of a path: how long the part is that names the folder, its last '/' included.
+std::size_t folder_bytes(const char* path) noexcept {
+  const char* const slash = std::strrchr(path, '/');
+  return slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - path);
+}
+
+// Not open: errno says why.
+Descriptor open_folder_of(const char* path) noexcept {
+  char folder[4096] = ".";  // the system takes no longer path
+  const std::size_t length = folder_bytes(path);
+  if (length >= sizeof folder) {
+    errno = ENAMETOOLONG;
+    return {};
+  }
+  if (length != 0) {
+    std::memcpy(folder, path, length);
+    folder[length] = '\0';
+  }
+  return Descriptor(uninterrupted([&] { return ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+}
+
+}  // namespace
+
 uint64_t unpredictable_number() noexcept {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
@@ -105,7 +97,11 @@ uint64_t unpredictable_number() noexcept {
   return static_cast<uint64_t>(steady_now_ns()) ^ static_cast<uint64_t>(getpid()) << 40;
 }
 
-}  // namespace
+Descriptor always_readable() {
+  Descriptor made(eventfd(1, EFD_CLOEXEC));
+  if (made.number() < 0) throw std::bad_alloc();
+  return made;
+}
 
 int Descriptor::close() noexcept {
   if (number_ < 0) return 0;
@@ -142,22 +138,40 @@ Status InputFile::read_at(int64_t offset, void* to, std::size_t bytes) const noe
   return kOk;
 }
 
+std::size_t peek(const char* path, void* to, std::size_t bytes) noexcept {
+  const Descriptor file(
+      uninterrupted([&] { return ::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); }));
+  if (!file.is_open()) return 0;
+  struct stat about;
+  if (fstat(file.number(), &about) != 0 || !S_ISREG(about.st_mode)) return 0;
+  const ssize_t got = uninterrupted([&] { return pread(file.number(), to, bytes, 0); });
+  return got < 0 ? 0 : static_cast<std::size_t>(got);
+}
+
+void remove_beside(const char* path, PickFile picked, const void* with) noexcept {
+  Descriptor opened = open_folder_of(path);
+  DIR* const entries = opened.is_open() ? fdopendir(opened.number()) : nullptr;
+  if (entries == nullptr) return;
+  const int folder = opened.release();  // closedir() closes it
+  while (const dirent* const entry = readdir(entries)) {
+    struct stat about;
+    if (picked(with, entry->d_name) && fstatat(folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(about.st_mode)) {
+      unlinkat(folder, entry->d_name, 0);
+    }
+  }
+  closedir(entries);
+}
+
 NewFile::~NewFile() {
   if (own_name_[0] != '\0') unlinkat(folder_.number(), own_name_, 0);
 }
 
 Status NewFile::open_folder() noexcept {
-  const char* const slash = std::strrchr(path_, '/');
-  name_ = slash == nullptr ? path_ : slash + 1;
+  name_ = path_ + folder_bytes(path_);
   if (*name_ == '\0')
     return invalid_argument("is no file's name: it %s", *path_ == '\0' ? "is empty" : "ends with '/'");
-  char folder[4096];  // the system takes no longer path
-  const auto length = static_cast<std::size_t>(name_ - path_);
-  if (length >= sizeof folder) return system_error("cannot be written", ENAMETOOLONG);
-  std::memcpy(folder, path_, length);
-  folder[length] = '\0';
-  folder_ = Descriptor(
-      uninterrupted([&] { return ::open(length == 0 ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  folder_ = open_folder_of(path_);
   return folder_.is_open() ? kOk : system_error("its folder cannot be opened", errno);
 }
 
@@ -206,6 +220,7 @@ Status NewFile::commit() noexcept {
   if (renameat(folder_.number(), own_name_, folder_.number(), name_) != 0)
     return system_error("cannot be put in its place", errno);
   own_name_[0] = '\0';
+  in_place_ = true;
   // Some file systems have no such thing for folders, and say EINVAL.
   if (uninterrupted([&] { return fsync(folder_.number()); }) != 0 && errno != EINVAL)
     return system_error("is in its place, but its folder cannot be written to the disk", errno);

@@ -27,10 +27,15 @@ class Descriptor {
   int number() const noexcept { return number_; }
   // What the system says: 0 or an errno.
   int close() noexcept;
+  // The number, which somebody else closes.
+  int release() noexcept { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;
 };
+
+// One that there is always something to read from. Throws std::bad_alloc where the system has no further one.
+Descriptor always_readable();
 
 // A regular file that is read.
 class InputFile {
@@ -46,6 +51,16 @@ class InputFile {
   Descriptor file_;
   int64_t size_ = 0;
 };
+
+// The file's first bytes, as many as can be read. No failure is recorded.
+std::size_t peek(const char* path, void* to, std::size_t bytes) noexcept;
+
+// Removes the regular files in the folder of `path` for whose names picked(with, name) is true. What cannot be removed stays.
+using PickFile = bool (*)(const void* with, const char* name) noexcept;
+void remove_beside(const char* path, PickFile picked, const void* with) noexcept;
+
+// For names that nobody else has.
+uint64_t unpredictable_number() noexcept;
 
 // A file under a name of its own, ".dist-<16 hexadecimal digits>.tmp", in the folder of the file whose place
 // it takes.
@@ -64,6 +79,8 @@ class NewFile {
   Status write_at(int64_t offset, const void* data, std::size_t bytes) noexcept;
   // Writes all to the disk and takes the place of `path` in one step, which is on the disk too at the end.
   Status commit() noexcept;
+  // It has taken the place, also where commit() then failed.
+  bool in_place() const noexcept { return in_place_; }
 
  private:
   Status open_folder() noexcept;
@@ -73,6 +90,7 @@ class NewFile {
   Descriptor folder_;
   Descriptor file_;
   char own_name_[32] = "";  // "" where there is no such file (any more)
+  bool in_place_ = false;
 };
 
 }  // namespace dist

@@ -2,13 +2,10 @@
 #include "core/engine/gloo/carrier.hpp"
 
 #include <gloo/common/error.h>
-#include <gloo/transport/tcp/device.h>
 
-#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -17,58 +14,58 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Gloo waits five times as long for a connection.
-constexpr milliseconds kConnectTime{1000};
+constexpr milliseconds kConnectTime{5000};
 constexpr milliseconds kProveTime{5000};
-// Gloo has no wait without an end that a later one would not share. Leases end those that must end.
-constexpr milliseconds kForever = std::chrono::hours(24 * 365 * 10);
 constexpr uint64_t kProofTag = 1;
-constexpr uint64_t kFramesTag = 2;
+constexpr int kFrames = 2;
 // What goes back, beside what is sent: grants and credits. A slice of the queue's fits.
 constexpr std::size_t kBackBytes = std::size_t{24} << 10;
 constexpr std::size_t kForthBytes = kCarriedBytes + Frame::kBytes;
 
-// The other end breaks the protocol.
-struct Broken final : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 }  // namespace
 
-GlooCarrier::Ring::Ring(Memory& given, gloo::transport::Context& context, std::size_t bytes)
-    : owner(given), payload(bytes) {
-  const std::size_t each = sizeof(Header) + payload;
-  memory = static_cast<std::byte*>(owner.try_allocate(kSlots * each, alignof(Header)));
+GlooCarrier::Ring::Ring(Memory& given, std::size_t bytes) : owner(given), payload(bytes) {
+  memory = static_cast<std::byte*>(owner.try_allocate(all(), alignof(Header)));
   if (memory == nullptr) throw std::bad_alloc();
-  try {
-    for (uint32_t i = 0; i < kSlots; ++i) buffers[i] = context.createUnboundBuffer(at(i), each);
-  } catch (...) {
-    owner.free(memory, kSlots * each, alignof(Header));
-    throw;
-  }
+  for (uint32_t number = 0; number < kSlots; ++number) write(number, {});
 }
 
-GlooCarrier::Ring::~Ring() {
-  for (Buffer& each : buffers) each.reset();
-  owner.free(memory, kSlots * (sizeof(Header) + payload), alignof(Header));
+GlooCarrier::Ring::~Ring() { owner.free(memory, all(), alignof(Header)); }
+
+GlooCarrier::Header GlooCarrier::Ring::header(uint32_t number) const noexcept {
+  Header header;
+  std::memcpy(&header, at(number), sizeof header);
+  return header;
 }
 
-GlooCarrier::GlooCarrier(Memory& memory, gloo::transport::Device& device, CarrierUser& user, bool sends,
-                         uint32_t number)
-    : Carrier(number), sends_(sends), peer_(sends ? 1 : 0), user_(user) {
-  context_ = device.createContext(1 - peer_, 2);
+void GlooCarrier::Ring::write(uint32_t number, const Header& header) const noexcept {
+  std::memcpy(at(number), &header, sizeof header);
+}
+
+GlooCarrier::GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bool sends, uint32_t number)
+    : Carrier(number),
+      sends_(sends),
+      peer_(sends ? 1 : 0),
+      user_(user),
+      out_(memory, sends ? kForthBytes : kBackBytes),
+      in_(memory, sends ? kBackBytes : kForthBytes) {
+  context_ = std::make_shared<GuardedContext>(std::move(device), 1 - peer_, this);
   context_->setTimeout(kConnectTime);
   const std::vector<char> bytes = context_->createPair(peer_)->address().bytes();
   address_.assign(bytes.begin(), bytes.end());
   proof_out_ = context_->createUnboundBuffer(own_proof_.data(), own_proof_.size());
   proof_in_ = context_->createUnboundBuffer(peer_proof_.data(), peer_proof_.size());
-  out_ = std::make_unique<Ring>(memory, *context_, sends ? kForthBytes : kBackBytes);
-  in_ = std::make_unique<Ring>(memory, *context_, sends ? kBackBytes : kForthBytes);
 }
 
-GlooCarrier::~GlooCarrier() = default;
+GlooCarrier::~GlooCarrier() {
+  // It tells this one.
+  if (context_ != nullptr) context_->stop();
+}
 
 bool GlooCarrier::start(Meeting meeting) noexcept {
+  const std::scoped_lock lock(waking_);
+  // It may have been joined.
+  if (ending_) return true;
   meeting_ = std::move(meeting);
   if (thread_.start(thread_main, this).ok()) {
     thread_.name("dist-gloo");
@@ -77,6 +74,14 @@ bool GlooCarrier::start(Meeting meeting) noexcept {
   meeting_ = {};
   over_ = true;
   return false;
+}
+
+void GlooCarrier::join() noexcept {
+  {
+    // start() may just be about to return.
+    const std::scoped_lock lock(waking_);
+  }
+  thread_.join();
 }
 
 void* GlooCarrier::thread_main(void* self) {
@@ -89,9 +94,8 @@ void GlooCarrier::run() noexcept {
   std::string why;
   try {
     prove();
-    why = receive();
-  } catch (const Broken& error) {
-    why = error.what();
+    begin();
+    await_end();
   } catch (const gloo::IoException&) {
     // The other end is gone, or has said nothing in time.
   } catch (const std::exception& error) {
@@ -99,33 +103,46 @@ void GlooCarrier::run() noexcept {
   } catch (...) {
     why = "an unknown error of Gloo's";
   }
-  user_.carrier_over(meeting_.link, *this, why);
   {
     const std::scoped_lock lock(mutex_);
-    let_go_ = true;
-    proof_out_.reset();
+    can_send_ = false;
+  }
+  // What has come before is taken.
+  context_->stop();
+  {
+    const std::scoped_lock lock(waking_);
+    if (why.empty()) why = why_;
+  }
+  user_.carrier_over(meeting_.link, *this, why);
+  out_.buffer.reset();
+  in_.buffer.reset();
+  proof_out_.reset();
+  {
+    std::shared_ptr<GuardedContext> context;  // ends without the lock
+    const std::scoped_lock lock(waking_);
     proof_in_.reset();
-    out_.reset();
-    in_.reset();
-    context_.reset();
+    context.swap(context_);
   }
   meeting_ = {};
   over_ = true;
 }
 
+// Wakes the thread, for the end. The first to say why has said it.
+void GlooCarrier::finish(const std::string& why) noexcept {
+  const std::scoped_lock lock(waking_);
+  if (!finished_) why_ = why;
+  finished_ = true;
+  woken_.notify_all();
+}
+
 void GlooCarrier::end() noexcept {
   ending_ = true;
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(waking_);
+  finished_ = true;
+  woken_.notify_all();
   if (!thread_.started()) over_ = true;
-  if (let_go_) return;
-  proof_in_->abortWaitRecv();
-  for (Buffer& each : in_->buffers) each->abortWaitRecv();
-  // A connection that is not there yet is not waited for; one that is ends when it is let go, with what was sent on it.
-  try {
-    if (!can_send_) context_->getPair(peer_)->close();
-  } catch (...) {
-    // It has failed before.
-  }
+  if (context_ != nullptr) context_->give_up();
+  if (proof_in_ != nullptr) proof_in_->abortWaitRecv();
 }
 
 // ---- The beginning ----
@@ -134,72 +151,98 @@ void GlooCarrier::end() noexcept {
 void GlooCarrier::prove() {
   own_proof_ = meeting_.own;
   if (ending_) throw gloo::IoException("ended");
-  context_->getPair(peer_)->connect(std::vector<char>(meeting_.address.begin(), meeting_.address.end()));
+  context_->connection().connect(std::vector<char>(meeting_.address.begin(), meeting_.address.end()));
   proof_in_->recv(peer_, kProofTag);
   if (sends_) proof_out_->send(peer_, kProofTag);
   if (ending_ || !proof_in_->waitRecv(nullptr, kProveTime)) throw gloo::IoException("ended");
   if (!grpc_link::equal(peer_proof_.data(), meeting_.wanted.data(), peer_proof_.size())) {
     throw gloo::IoException("it is somebody else");
   }
-  for (uint32_t i = 0; i < kSlots; ++i) in_->buffer(i)->recv(peer_, kFramesTag);
+  in_.buffer = context_->connection().createRecvBuffer(kFrames, in_.memory, in_.all());
+  {
+    const std::scoped_lock lock(mutex_);
+    out_.buffer = context_->connection().createSendBuffer(kFrames, out_.memory, out_.all());
+  }
   if (!sends_) proof_out_->send(peer_, kProofTag);
   if (!proof_out_->waitSend(nullptr, kProveTime)) throw gloo::IoException("ended");
+}
+
+// The sender's first message says that it knows whom it sends to.
+void GlooCarrier::begin() {
   if (sends_) {
-    const Header header{0, 0};
-    std::memcpy(out_->at(0), &header, sizeof header);
-    out_->buffer(0)->send(peer_, kFramesTag, 0, sizeof header);
-    out_->used[0] = true;
-    sent_ = 1;
-    const std::scoped_lock lock(mutex_);
-    can_send_ = true;
+    {
+      const std::scoped_lock lock(mutex_);
+      const Header header{0, 0, 1};
+      out_.write(0, header);
+      sent_ = 1;
+      can_send_ = true;
+      out_.buffer->send(0, sizeof header, 0);
+    }
+    if (!user_.carried(meeting_.link, *this)) throw gloo::IoException("ended");
   }
-  if (sends_ && !user_.carried(meeting_.link, *this)) throw gloo::IoException("ended");
+  {
+    const std::scoped_lock lock(taking_);
+    takes_ = true;
+  }
+  came();
+}
+
+void GlooCarrier::await_end() {
+  std::unique_lock lock(waking_);
+  const auto begun = [&] { return begun_ || finished_; };
+  if (!sends_ && !woken_.wait_for(lock, kProveTime, begun)) throw gloo::IoException("it does not begin");
+  woken_.wait(lock, [&] { return finished_; });
 }
 
 // ---- Frames that come ----
 
-std::string GlooCarrier::receive() {
-  // What has come before the end of the connection is read after it.
-  bool gone = false;
-  uint32_t posted = kSlots;
-  bool first = !sends_;
-  for (uint32_t number = 0;; ++number) {
-    if (number == posted) return "";
-    gloo::transport::UnboundBuffer& buffer = *in_->buffer(number);
-    if (ending_ || !buffer.waitRecv(nullptr, first ? kProveTime : kForever)) return "";
-    const std::byte* const at = in_->at(number);
-    Header header;
-    std::memcpy(&header, at, sizeof header);
-    if (header.bytes > in_->payload)
-      throw Broken("it says that a message has more bytes than there is room for");
-    const uint32_t acknowledged = acknowledged_;
-    if (header.consumed - acknowledged > sent_ - acknowledged) {
-      throw Broken("it has consumed messages that were not sent");
-    }
+// What Gloo reads is in its place as a whole then, whatever it was.
+void GlooCarrier::one_came() noexcept {
+  const uint32_t number = arrived_.load(std::memory_order_relaxed);
+  if (in_.header(number).number == number + 1) arrived_.store(number + 1, std::memory_order_release);
+}
+
+void GlooCarrier::came() noexcept {
+  const std::scoped_lock lock(taking_);
+  if (!takes_) return;
+  while (taken_ != arrived_.load(std::memory_order_acquire)) {
+    takes_ = take(taken_);
+    if (!takes_) return;
+    consumed_ = ++taken_;
+    flush();
+  }
+}
+
+// Under `taking_`. False: it ends.
+bool GlooCarrier::take(uint32_t number) {
+  if (ending_) return false;
+  const Header header = in_.header(number);
+  std::string why;
+  const uint32_t acknowledged = acknowledged_;
+  if (header.bytes > in_.payload) {
+    why = "it says that a message has more bytes than there is room for";
+  } else if (header.consumed - acknowledged > sent_ - acknowledged) {
+    why = "it has consumed messages that were not sent";
+  } else {
     acknowledged_ = header.consumed;
-    if (first) {
+    if (number == 0 && !sends_) {
       {
         const std::scoped_lock lock(mutex_);
         can_send_ = true;
       }
-      if (!user_.carried(meeting_.link, *this)) return "";
-      first = false;
+      const bool wanted = user_.carried(meeting_.link, *this);
+      const std::scoped_lock lock(waking_);
+      begun_ = true;
+      finished_ = finished_ || !wanted;
+      woken_.notify_all();
+      if (!wanted) return false;
     }
-    if (header.bytes != 0) {
-      std::string why = user_.took_carried(meeting_.link, {at + sizeof header, header.bytes});
-      if (!why.empty()) return why;
-    }
-    if (!gone) {
-      try {
-        buffer.recv(peer_, kFramesTag);
-        ++posted;
-      } catch (const std::exception&) {
-        gone = true;
-      }
-    }
-    consumed_ = number + 1;
-    flush();
+    if (header.bytes == 0) return true;
+    why = user_.took_carried(meeting_.link, {in_.at(number) + sizeof header, header.bytes});
+    if (why.empty()) return true;
   }
+  finish(why);
+  return false;
 }
 
 // ---- Frames that go ----
@@ -211,12 +254,12 @@ void GlooCarrier::flush() noexcept {
   uint32_t seen;
   do {
     seen = calls_;
-    if (let_go_ || !can_send_) continue;
+    if (!can_send_) continue;
     try {
       pump();
     } catch (...) {
-      // The thread hears of the same, and says so.
       can_send_ = false;
+      finish("");
     }
   } while (!calls_.compare_exchange_strong(seen, 0));
 }
@@ -226,32 +269,26 @@ void GlooCarrier::pump() {
     const uint32_t number = sent_;
     const uint32_t under_way = number - acknowledged_;
     if (under_way >= kSlots) return;
-    std::byte* const at = out_->at(number);
-    gloo::transport::UnboundBuffer& buffer = *out_->buffer(number);
     // The other end has consumed what was sent from here before.
     std::size_t bytes = 0;
     if (under_way < kSlots - kReserved) {
-      std::byte* const frames = at + sizeof(Header);
-      bytes = meeting_.queue->drain(frames, out_->payload);
+      std::byte* const frames = out_.at(number) + sizeof(Header);
+      bytes = meeting_.queue->drain(frames, out_.payload);
       if (bytes == 0) {
-        meeting_.queue->begin_direct(frames, out_->payload);
+        meeting_.queue->begin_direct(frames, out_.payload);
         user_.more(*meeting_.link);
         bytes = meeting_.queue->end_direct();
         // What did not go straight there.
-        if (bytes == 0) bytes = meeting_.queue->drain(frames, out_->payload);
+        if (bytes == 0) bytes = meeting_.queue->drain(frames, out_.payload);
       }
     }
     const uint32_t consumed = consumed_;
     if (bytes == 0 && consumed - told_ < kTellAfter) return;
-    const Header header{static_cast<uint32_t>(bytes), consumed};
-    std::memcpy(at, &header, sizeof header);
-    // That is over, then, or ends just now.
-    if (std::exchange(out_->used[number % kSlots], true) && !buffer.waitSend(nullptr, kProveTime)) {
-      throw gloo::IoException("ended");
-    }
-    buffer.send(peer_, kFramesTag, 0, sizeof header + bytes);
+    const Header header{static_cast<uint32_t>(bytes), consumed, number + 1};
+    out_.write(number, header);
     told_ = consumed;
-    sent_ = number + 1;
+    sent_ = number + 1;  // before the other end can say that it has come
+    out_.buffer->send(out_.offset(number), sizeof header + bytes, out_.offset(number));
   }
 }
 
@@ -259,7 +296,7 @@ void GlooCarrier::pump() {
 
 std::string GlooCarriers::start(const std::string& host) noexcept {
   try {
-    device_ = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(host.c_str()));
+    device_ = std::make_shared<GuardedDevice>(host);
     return "";
   } catch (const std::exception& error) {
     return "Gloo cannot use " + host + ": " + error.what();
@@ -268,7 +305,7 @@ std::string GlooCarriers::start(const std::string& host) noexcept {
 
 CarrierRef GlooCarriers::make(CarrierUser& user, bool sends, uint32_t attempt, std::string* why) noexcept {
   try {
-    return std::make_shared<GlooCarrier>(memory_, *device_, user, sends, attempt);
+    return std::make_shared<GlooCarrier>(memory_, device_, user, sends, attempt);
   } catch (const std::exception& error) {
     *why = error.what();
     return nullptr;

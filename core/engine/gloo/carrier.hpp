@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// GlooCarrier: the frames of one data link over one connection of Gloo's tcp transport, as messages of at most one size into
-// memory that has been posted for them.
+// GlooCarrier: the frames of one data link over one connection of Gloo's tcp transport, as messages of at most one size that
+// are put into a ring of the other end's.
 //
-// What Gloo does makes the shape. A receive that has been posted cannot be taken back: the connection stands still, and
-// Gloo's thread spins, when its buffer is gone. A message that is larger than what was posted for it ends the process. A wait
-// ends when it is done, when it is told to, or with the whole context. So each link has a context of two, whose failure is
-// its own; all receives are posted into a ring of the carrier's; and a thread waits for them, one after the other. Nobody
-// waits for a send: its memory is free again when the other end says that it has consumed the message.
+// What Gloo does makes the shape. A wait ends when it is done, when it is told to, or with the whole context: each link has a
+// context of two, whose failure is its own, and waits only at its beginning, on a thread that stays for its end. A message
+// into memory that both ends know takes one write, and no word of the receiver's before: so each end has a ring, whose places
+// are filled in turn, and Gloo's own thread takes what has come out of it. Nobody waits for a send: a place is free again
+// when the other end says that it has consumed the message that was there.
 //
-//     message: how many bytes of frames follow, how many messages have been consumed, frames
+//     message: how many bytes of frames follow, how many messages have been consumed, the number of this one from 1, frames
 //
 // Of the messages that may be on their way kReserved say only what has been consumed, so that this can always be said.
-// Integers are the machine's own, as those of Gloo are: both ends are of one kind.
+// Integers are the machine's own, as those of Gloo are: both ends are of one kind. Before the other end has proven who it is
+// there is no ring that it could write to: afterwards it is trusted with where.
 #pragma once
 
-#include <gloo/transport/context.h>
-#include <gloo/transport/device.h>
-#include <gloo/transport/pair.h>
+#include <gloo/transport/buffer.h>
 #include <gloo/transport/unbound_buffer.h>
 
 #include <atomic>
-#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,15 +28,17 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/os/thread.hpp"
+#include "core/engine/gloo/guarded.hpp"
 #include "core/engine/grpc/carrier.hpp"
 
 namespace dist::grpc_link {
 
-class GlooCarrier final : public Carrier {
+using DeviceRef = std::shared_ptr<GuardedDevice>;
+
+class GlooCarrier final : public Carrier, public ConnectionUser {
  public:
   // Listens. Throws what Gloo throws, and std::bad_alloc.
-  GlooCarrier(Memory& memory, gloo::transport::Device& device, CarrierUser& user, bool sends,
-              uint32_t attempt);
+  GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bool sends, uint32_t attempt);
   ~GlooCarrier() override;
 
   const std::string& address() const noexcept override { return address_; }
@@ -45,55 +46,62 @@ class GlooCarrier final : public Carrier {
   void flush() noexcept override;
   void end() noexcept override;
   bool over() const noexcept override { return over_; }
-  void join() noexcept override { thread_.join(); }
+  void join() noexcept override;
 
  private:
-  using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
-  static constexpr uint32_t kSlots = 16;
+  static constexpr uint32_t kSlots = 8;
   static constexpr uint32_t kReserved = 2;
-  static constexpr uint32_t kTellAfter = 8;
+  static constexpr uint32_t kTellAfter = 3;
   static_assert(kTellAfter + kReserved < kSlots);
   struct Header {
     uint32_t bytes;
     uint32_t consumed;
+    uint32_t number;
   };
-  // Messages in one direction.
+  // Messages in one direction, from 0 on. No two that have a place at the same time have the same number.
   struct Ring {
-    Ring(Memory& memory, gloo::transport::Context& context, std::size_t payload);
+    Ring(Memory& memory, std::size_t payload);
     ~Ring();
-    std::byte* at(uint32_t number) const noexcept {
-      return memory + (number % kSlots) * (sizeof(Header) + payload);
-    }
-    Buffer& buffer(uint32_t number) noexcept { return buffers[number % kSlots]; }
+    std::size_t all() const noexcept { return kSlots * each; }
+    std::size_t offset(uint32_t number) const noexcept { return number % kSlots * each; }
+    std::byte* at(uint32_t number) const noexcept { return memory + offset(number); }
+    Header header(uint32_t number) const noexcept;
+    void write(uint32_t number, const Header& header) const noexcept;
 
     Memory& owner;
     const std::size_t payload;
+    const std::size_t each = sizeof(Header) + payload;
     std::byte* memory;
-    Buffer buffers[kSlots];
-    bool used[kSlots] = {};  // it has been sent from
+    std::unique_ptr<gloo::transport::Buffer> buffer;  // once the other end is proven
   };
+
+  void one_came() noexcept override;
+  void came() noexcept override;
+  void closed() noexcept override { finish(""); }
 
   static void* thread_main(void* self);
   void run() noexcept;
   void prove();
-  std::string receive();
+  void begin();
+  void await_end();
+  bool take(uint32_t number);
+  void finish(const std::string& why) noexcept;
   void pump();
 
   const bool sends_;
   const int peer_;
   CarrierUser& user_;
-  std::shared_ptr<gloo::transport::Context> context_;
+  Ring out_, in_;
+  std::shared_ptr<GuardedContext> context_;
   std::string address_;
   Digest own_proof_{};
   Digest peer_proof_{};
-  Buffer proof_out_, proof_in_;
-  std::unique_ptr<Ring> out_, in_;
+  std::unique_ptr<gloo::transport::UnboundBuffer> proof_out_, proof_in_;
   Meeting meeting_;
   Thread thread_;
 
-  // Of whoever sends, ends, or lets go what is Gloo's.
+  // Of whoever sends.
   std::mutex mutex_;
-  bool let_go_ = false;
   bool can_send_ = false;
   std::atomic<bool> ending_{false};
   std::atomic<bool> over_{false};
@@ -102,6 +110,19 @@ class GlooCarrier final : public Carrier {
   std::atomic<uint32_t> acknowledged_{0};  // of those
   std::atomic<uint32_t> consumed_{0};
   uint32_t told_ = 0;  // of those
+
+  // Of whoever takes what has come: Gloo's thread, but for what came before it might.
+  std::mutex taking_;
+  bool takes_ = false;
+  uint32_t taken_ = 0;
+  std::atomic<uint32_t> arrived_{0};
+
+  // Of the thread, and of who starts and wakes it. Nobody waits for Gloo under it.
+  std::mutex waking_;
+  std::condition_variable woken_;
+  bool begun_ = false;  // the other end has sent something
+  bool finished_ = false;
+  std::string why_;
 };
 
 class GlooCarriers final : public Carriers {
@@ -112,7 +133,7 @@ class GlooCarriers final : public Carriers {
 
  private:
   Memory& memory_;
-  std::shared_ptr<gloo::transport::Device> device_;
+  DeviceRef device_;
 };
 
 }  // namespace dist::grpc_link

@@ -30,7 +30,7 @@ using LinkRef = std::shared_ptr<Link>;
 
 // What one carries at a time, and so what the chunks of a large message are. Frames are not cut, but for what goes ahead and
 // has more data.
-inline constexpr std::size_t kCarriedBytes = std::size_t{128} << 10;
+inline constexpr std::size_t kCarriedBytes = std::size_t{256} << 10;
 
 struct Meet {
   static constexpr std::size_t kMostAddressBytes = 256;

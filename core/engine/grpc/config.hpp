@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/forming.hpp"
+
 namespace dist::grpc_link {
 
 struct Config {
@@ -22,7 +24,8 @@ struct Config {
   std::string secret;
   std::string ca, certificate, key;  // PEM; empty: plain text
   std::string version;
-  uint32_t generation = 0;
+  bool forms = false;                  // the workers that come take part, and not all: Endpoint::form()
+  uint32_t came_from = kNoGeneration;  // of these: the generation that this one was in
   int64_t lease_ns = 0;
   std::size_t credit = 0;
 

@@ -2,7 +2,6 @@
 #include "core/engine/grpc/endpoint.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "core/base/os/clock.hpp"
@@ -60,6 +59,7 @@ std::string Endpoint::start() {
     return "the system gives no further thread";
   }
   watcher_.name("dist-lease");
+  answered_ns_ = steady_now_ns();
   if (!hub()) begin_control();
   return "";
 }
@@ -372,6 +372,7 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
       gone = peer.in_gone || peer.inbox.bye();
     }
     if (!gone && !closed_) declare_lost(peer, broke, true);
+    if (closed_) wake();
     return;
   }
   bool gone;
@@ -397,101 +398,6 @@ void Endpoint::destroyed() noexcept {
   const std::scoped_lock lock(waking_);
   --links_;
   woken_.notify_all();
-}
-
-// ---- The end ----
-
-void Endpoint::close() noexcept {
-  if (memory_.forked() || closed_.exchange(true)) return;
-  for (Peer& peer : peers_) {
-    LinkRef out;
-    bool drop = false;
-    {
-      const std::scoped_lock lock(peer.out_mutex);
-      peer.outbox.end_all(Transfer::End::kCancelled);
-      if (!peer.out_gone && peer.out_wanted && !peer.bye_said) {
-        peer.bye_said = true;
-        peer.out_queue.put({.kind = FrameKind::kBye});
-        // Nothing that went ahead waits to be taken there.
-        drop = peer.outbox.owes_nothing() && (peer.out == nullptr || !peer.out->opened());
-      }
-      out = peer.out;
-    }
-    LinkRef in;
-    {
-      const std::scoped_lock lock(peer.in_mutex);
-      peer.inbox.end_all(Transfer::End::kCancelled);
-      peer.inbox.drop_all();
-      if (peer.in != nullptr) peer.in->reader.let_data_go();
-      if (!peer.in_gone && peer.in != nullptr) peer.in_queue.put({.kind = FrameKind::kLeaving});
-      in = peer.in;
-    }
-    if (drop) {
-      end_out(peer, Transfer::End::kCancelled, true);
-    } else if (out != nullptr) {
-      out->flush();
-    }
-    if (in != nullptr) in->flush();
-  }
-  tell();
-  leave_if_done();
-}
-
-void Endpoint::stop() noexcept {
-  if (memory_.forked()) return;
-  close();
-  {
-    std::unique_lock lock(waking_);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(config_.lease_ns);
-    for (bool in_time = true; in_time;) {
-      const uint64_t seen = changes_;
-      lock.unlock();
-      const bool taken = all_taken();
-      lock.lock();
-      if (taken) break;
-      in_time = woken_.wait_until(lock, end, [&] { return changes_ != seen; });
-    }
-    stopping_ = true;
-    woken_.notify_all();
-  }
-  watcher_.join();
-  std::vector<LinkRef> links;
-  for (Peer& peer : peers_) {
-    {
-      const std::scoped_lock lock(peer.out_mutex);
-      peer.out_gone = true;
-      links.push_back(peer.out);
-    }
-    {
-      const std::scoped_lock lock(peer.in_mutex);
-      peer.in_gone = true;
-      links.push_back(peer.in);
-    }
-    const std::scoped_lock lock(members_);
-    links.push_back(peer.control);
-  }
-  {
-    const std::scoped_lock lock(members_);
-    links.insert(links.end(), unproven_.begin(), unproven_.end());
-  }
-  for (const LinkRef& link : links) {
-    if (link != nullptr) link->end("");
-  }
-  links.clear();
-  server_->Shutdown(std::chrono::system_clock::now());
-  for (Peer& peer : peers_) {
-    const std::scoped_lock lock(peer.out_mutex, peer.in_mutex, members_);
-    peer.out = peer.in = peer.control = nullptr;
-  }
-  {
-    const std::scoped_lock lock(members_);
-    unproven_.clear();
-  }
-  links.clear();
-  // They hold their links.
-  reap_carriers(true);
-  std::unique_lock lock(waking_);
-  woken_.wait(lock, [&] { return links_ == 0; });
 }
 
 }  // namespace dist::grpc_link

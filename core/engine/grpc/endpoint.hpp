@@ -22,6 +22,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/os/thread.hpp"
+#include "core/engine/forming.hpp"
 #include "core/engine/grpc/config.hpp"
 #include "core/engine/grpc/inbox.hpp"
 #include "core/engine/grpc/link.hpp"
@@ -38,8 +39,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
 
   // "": it listens.
   std::string start();
-  // The end of it: waits until what was sent has been taken, for the lease at most.
-  void stop() noexcept;
+  // The end of it: waits until what was sent has been taken, for the lease at most. With `known` this worker comes back in
+  // another endpoint, to form a generation. Again is the same as once.
+  void stop(Parting* known = nullptr) noexcept;
   // The port that it listens on.
   int port() const noexcept { return port_; }
 
@@ -58,6 +60,11 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   int num_connections() const noexcept override;
   void listen(TransportListener* listener) noexcept override;
   void close() noexcept override;
+
+  // ---- Of one that forms (forming.cpp) ----
+  // Waits until worker 0 says who takes part, which is worker 0's to decide. Not OK: `why` says why.
+  dist_status form(const Forming& wanted, Formed* out, std::string* why) noexcept;
+  bool has_newcomers() const noexcept;
 
   std::string took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept override;
   bool more(Link& link) noexcept override;
@@ -111,6 +118,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     std::string why;
     bool left_told = false;   // to it, that this one has left
     bool left_taken = false;  // it has heard so
+    bool comes_back = false;  // it has left to form another generation
+    int64_t asked_ns = 0;     // when another start of it has last asked to be let in; 0: never
+    uint32_t came_from = kNoGeneration;
 
     std::atomic<int64_t> heard_ns{0};
     std::atomic<bool> connected{false};
@@ -174,13 +184,27 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void say_to_all(const Frame& frame, const std::byte* data, const Peer* but) noexcept;
   bool know(Peer& peer, const Identity& incarnation) noexcept;
   void declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept;
-  void declare_left(Peer& peer) noexcept;
+  void declare_left(Peer& peer, bool comes_back) noexcept;
   void refused(const std::string& why) noexcept;
   void over_control(Peer& peer, const LinkRef& link, const std::string& why,
                     const std::string& status) noexcept;
   void cannot_reach(Peer& peer, const std::string& status) noexcept;
+
+  // ---- leaving.cpp: the end of it ----
   void leave_if_done() noexcept;
   bool all_taken() noexcept;
+
+  // ---- forming.cpp: who takes part ----
+  void begin_generation(const Forming& wanted) noexcept;
+  void leave_out_others() noexcept;
+  WorkerSet come() const noexcept;
+  WorkerSet away() const noexcept;
+  WorkerSet newcomers() const noexcept;
+  Parting knows() noexcept;
+  dist_status look_as_leader(const Forming& wanted, int64_t waited_ns, std::string* why) noexcept;
+  dist_status look_for_leader(int64_t now, std::string* why) const noexcept;
+  const char* check_formed(const Frame& frame) const noexcept;
+  void take_formed(const Frame& frame, const std::byte* data) noexcept;
 
   // ---- watch.cpp: what is due ----
   static void* watch_main(void* self);
@@ -193,11 +217,19 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   Identity incarnation_{};
   std::deque<Peer> peers_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> to_form_{false};
+  std::atomic<int64_t> asked_ns_{0};  // the latest of the peers'
 
   mutable std::mutex members_;
   std::vector<LinkRef> unproven_;
   int64_t control_retry_ns_ = 0;
   bool refused_ = false;
+  bool formed_ = false;  // who takes part is known: `generation_`
+  Formed generation_;
+  int64_t answered_ns_ = 0;      // when worker 0 has answered last, whatever it said
+  int64_t nobody_since_ns_ = 0;  // since when nobody listens at its address; 0: somebody may
+  bool leader_broke_ = false;    // the link to worker 0 has, without a word
+  bool met_ = false;             // worker 0 has let this one in
   std::shared_ptr<grpc::Channel> control_channel_;
 
   const std::unique_ptr<Carriers> carriers_;

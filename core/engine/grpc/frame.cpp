@@ -23,7 +23,8 @@ constexpr Fields kFields[] = {
     {"forgotten", true, false, false, false, false},  {"credit", false, false, true, false, false},
     {"bye taken", false, false, false, false, false}, {"leaving", false, false, false, false, false},
     {"beat", false, false, false, false, false},      {"here", true, false, true, false, true},
-    {"lost", true, false, true, true, true},          {"left", true, false, false, false, false},
+    {"lost", true, false, true, true, true},          {"left", true, false, false, true, false},
+    {"formed", true, false, true, false, true},
 };
 static_assert(sizeof kFields / sizeof *kFields == static_cast<std::size_t>(FrameKind::kEnd));
 

@@ -19,7 +19,8 @@
 //                                    kHere      id, data: Identity    worker `id` has joined, as this incarnation
 //                                    kLost      id, offset, data      worker `id` is lost; offset 1: nothing of it comes
 //                                                                     any more; the data say why
-//                                    kLeft      id                    worker `id` has left
+//                                    kLeft      id, offset            worker `id` has left; offset 1: to form a generation
+//                                    kFormed    id, data: two sets    generation `id`: its workers, and who of them have stayed
 #pragma once
 
 #include <cstddef>
@@ -48,6 +49,7 @@ enum class FrameKind : uint8_t {
   kHere,
   kLost,
   kLeft,
+  kFormed,
   kEnd
 };
 

@@ -59,7 +59,8 @@ void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
   Hello hello;
   copy_text(hello.version, config_.version.c_str());
   hello.purpose = link.purpose;
-  hello.generation = config_.generation;
+  hello.forms = config_.forms ? 1 : 0;
+  hello.came_from = config_.came_from;
   hello.from = config_.me;
   hello.to = link.peer;
   hello.num_workers = num_workers();
@@ -93,6 +94,10 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
   {
     const std::scoped_lock lock(members_);
     if (!know(peer, answer.receiver)) return "another start of it answers than the one that has joined";
+    if (link->purpose == Purpose::kControl) {
+      answered_ns_ = steady_now_ns();
+      nobody_since_ns_ = 0;
+    }
   }
   link->refused = false;
   const Digest proof = prove(Prover::kClient, config_.secret, link->hello, link->answer);
@@ -106,19 +111,21 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
 
 std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept {
   Verdict verdict;
+  Peer& peer = at(link->peer);
   if (message.size() != Verdict::kBytes || !verdict.read(message.data())) return "a verdict that cannot be";
   if (verdict.answer != Verdict::Answer::kWelcome) {
+    // Later another start of it may say yes.
     link->refused = verdict.answer == Verdict::Answer::kNo;
     return verdict.text;
   }
   proven(*link);
-  Peer& peer = at(link->peer);
   {
     const std::scoped_lock lock(members_);
     link->stage = carries(*link) ? Link::Stage::kMeeting : Link::Stage::kOpen;
     if (peer.life == Life::kUnknown) peer.life = Life::kHere;
     if (peer.life == Life::kHere && !peer.leaves) peer.why.clear();
     peer.refusals_in_a_row = 0;
+    if (link->purpose == Purpose::kControl) met_ = true;
   }
   if (link->purpose == Purpose::kControl) {
     peer.heard_ns = steady_now_ns();
@@ -191,8 +198,14 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
   }
   if (hello.cluster != cluster_)
     return "another cluster" + there + " than" + here + ": other addresses of workers, or another set-up";
-  if (hello.generation != config_.generation) {
-    return "generation " + number(hello.generation) + there + ", " + number(config_.generation) + here;
+  if (hello.forms == 0 && config_.forms) {
+    return "the job has gone on without worker " + number(hello.from) +
+           ", which takes part again from the next generation on: dist_strategy_reform()";
+  }
+  // Who has begun to form the next generation asks until worker 0 has.
+  if (hello.forms > (config_.forms || hello.purpose == Purpose::kControl ? 1u : 0u)) {
+    return "worker " + number(hello.from) + " forms generations, and" + here +
+           " all workers of the cluster take part";
   }
   if (hello.to != config_.me)
     return "it looks for worker " + number(hello.to) + ", and this is " + number(config_.me);
@@ -291,9 +304,16 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
   {
     const std::scoped_lock peer_lock(peer.in_mutex);
     const std::scoped_lock lock(members_);
-    if (control && (peer.life == Life::kLost || peer.life == Life::kLeft) && peer.incarnation != hello.sender)
+    const bool is_over = peer.life == Life::kLost || peer.life == Life::kLeft;
+    const bool same = peer.known && peer.incarnation == hello.sender;
+    if (control && !same && (is_over || (hello.forms == 1 && (formed_ || !config_.forms)))) {
       *answer = Verdict::Answer::kLater;
-    if (peer.life == Life::kLost || peer.life == Life::kLeft || (!control && peer.in_gone)) {
+      peer.asked_ns = steady_now_ns();
+      asked_ns_.store(peer.asked_ns, std::memory_order_relaxed);
+      if (!is_over)
+        return "worker 0 has not begun to form a generation that worker " + number(hello.from) + " can be in";
+    }
+    if (is_over || (!control && peer.in_gone)) {
       return "worker " + number(hello.from) + " is over in this generation: " + peer.why;
     }
     if (control && peer.control != nullptr && peer.incarnation != hello.sender) {
@@ -306,6 +326,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
     if (place != nullptr) return "worker " + number(hello.from) + " has such a link already";
     place = link;
     peer.life = Life::kHere;
+    if (control) peer.came_from = hello.came_from;
     link->peer = hello.from;
     link->purpose = hello.purpose;
     link->stage = carries(*link) ? Link::Stage::kMeeting : Link::Stage::kOpen;
@@ -322,6 +343,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
   link->flush();
   begin_out(peer);
   if (control && closed_) leave_if_done();
+  if (control) wake();
   return "";
 }
 

@@ -36,7 +36,8 @@ void Hello::write(std::byte* to_bytes) const noexcept {
   out.put(protocol);
   out.put(version);
   out.put(static_cast<uint32_t>(purpose));
-  out.put(generation);
+  out.put(forms);
+  out.put(came_from);
   out.put(from);
   out.put(to);
   out.put(num_workers);
@@ -57,7 +58,8 @@ bool Hello::read(const std::byte* bytes) noexcept {
   if (!in.good()) return false;
   if (protocol != kProtocol) return true;
   purpose = static_cast<Purpose>(in.take_in<uint32_t>(1, 2));
-  generation = in.take<uint32_t>();
+  forms = in.take<uint32_t>();
+  came_from = in.take<uint32_t>();
   from = in.take<int32_t>();
   to = in.take<int32_t>();
   num_workers = in.take<int32_t>();

@@ -30,12 +30,13 @@ using Nonce = std::array<std::byte, 32>;
 enum class Purpose : uint32_t { kControl = 1, kData = 2 };
 
 struct Hello {
-  static constexpr std::size_t kBytes = 8 + 4 + kVersionBytes + 6 * 4 + 2 * 8 + 32 + 2 * kIdentityBytes + 32;
+  static constexpr std::size_t kBytes = 8 + 4 + kVersionBytes + 7 * 4 + 2 * 8 + 32 + 2 * kIdentityBytes + 32;
 
   uint32_t protocol = kProtocol;
   char version[kVersionBytes] = "";
   Purpose purpose = Purpose::kData;
-  uint32_t generation = 0;
+  uint32_t forms = 0;      // 1: it takes part where worker 0 says so; 0: all workers of the cluster do
+  uint32_t came_from = 0;  // the generation that it was in
   int32_t from = 0;
   int32_t to = 0;
   int32_t num_workers = 0;

@@ -99,7 +99,7 @@ void Link::no_more_writes() noexcept {
   {
     const std::scoped_lock lock(mutex_);
     closing_ = true;
-    if (writing_ || cutting_ || std::exchange(told_, true)) return;
+    if (writing_ || cutting_ != 0 || std::exchange(told_, true)) return;
   }
   writes_over();
 }
@@ -117,13 +117,13 @@ void Link::end(const std::string& why) noexcept {
     if (why_.empty()) why_ = why;
     closing_ = true;
     // A server's call may be gone as soon as it has been finished, and is not while it is being cut.
-    cutting_ = outgoing || !told_;
-    if (!cutting_) return;
+    if (!outgoing && told_) return;
+    ++cutting_;
   }
   cut();
   {
     const std::scoped_lock lock(mutex_);
-    cutting_ = false;
+    --cutting_;
   }
   no_more_writes();
 }

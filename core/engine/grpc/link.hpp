@@ -120,7 +120,7 @@ class Link : public std::enable_shared_from_this<Link> {
   bool closing_ = false;  // nothing more is to be written
   bool drain_ = false;    // but for what is there
   bool told_ = false;     // writes_over()
-  bool cutting_ = false;
+  int cutting_ = 0;       // how many are at it
   std::string why_;
   grpc::ByteBuffer written_;
   std::vector<grpc::Slice> slices_;

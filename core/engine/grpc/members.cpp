@@ -25,12 +25,14 @@ class Endpoint::ControlTaker final : public FrameTaker {
       case FrameKind::kHere:
         return owner_.hub() || !someone || frame.bytes != kIdentityBytes ? "a frame 'here' that cannot be"
                                                                          : nullptr;
+      case FrameKind::kFormed: return owner_.check_formed(frame);
       case FrameKind::kLost:
         return owner_.hub() || !someone || frame.id == 0 || frame.bytes > kReasonTextBytes || frame.offset > 1
                    ? "a frame 'lost' that cannot be"
                    : nullptr;
       case FrameKind::kLeft:
-        return !someone || (owner_.hub() && frame.id != static_cast<uint64_t>(peer_.number))
+        return !someone || frame.offset > 1 ||
+                       (owner_.hub() && frame.id != static_cast<uint64_t>(peer_.number))
                    ? "a frame 'left' that cannot be"
                    : nullptr;
       default: return "a frame that has no place on a control link";
@@ -41,12 +43,16 @@ class Endpoint::ControlTaker final : public FrameTaker {
     switch (frame.kind) {
       case FrameKind::kHere: return here(owner_.at(static_cast<int>(frame.id)));
       case FrameKind::kLost: return lost(frame);
+      case FrameKind::kFormed: return owner_.take_formed(frame, link_.control_data);
       case FrameKind::kLeft: {
         Peer& who = owner_.at(static_cast<int>(frame.id));
         if (who.number == owner_.me()) return;
-        owner_.declare_left(who);
+        owner_.declare_left(who, frame.offset == 1);
         if (&who == &peer_) owner_.say(peer_, {.kind = FrameKind::kByeTaken});
-        if (owner_.hub()) owner_.say_to_all({.kind = FrameKind::kLeft, .id = frame.id}, nullptr, &who);
+        if (owner_.hub()) {
+          owner_.say_to_all({.kind = FrameKind::kLeft, .id = frame.id, .offset = frame.offset}, nullptr,
+                            &who);
+        }
         return;
       }
       case FrameKind::kByeTaken: {
@@ -106,6 +112,8 @@ void Endpoint::begin_control() noexcept {
     if (leader.control != nullptr || leader.life == Life::kLost || leader.life == Life::kLeft || refused_)
       return;
     control_retry_ns_ = 0;
+    // A life of worker 0 that has not let this worker in may have ended since: the next one is as good.
+    leader.known = false;
   }
   const LinkRef link = make_client(leader, Purpose::kControl);
   {
@@ -159,7 +167,7 @@ void Endpoint::introduce(Peer& newcomer) noexcept {
           links.push_back(peer.control);
         }
       } else if (peer.life == Life::kLeft) {
-        newcomer.control_queue.put({.kind = FrameKind::kLeft, .id = id});
+        newcomer.control_queue.put({.kind = FrameKind::kLeft, .id = id, .offset = peer.comes_back ? 1u : 0u});
       } else if (peer.life == Life::kLost) {
         const std::string why =
             peer.why.substr(std::min(peer.name.size(), peer.why.size()), kReasonTextBytes);
@@ -204,13 +212,14 @@ void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once) no
   wake();
 }
 
-void Endpoint::declare_left(Peer& peer) noexcept {
+void Endpoint::declare_left(Peer& peer, bool comes_back) noexcept {
   {
     const std::scoped_lock lock(members_);
     if (peer.life == Life::kLost) return;
     peer.life = Life::kLeft;
     peer.leaves = true;
-    peer.why = peer.name + " has left";
+    peer.comes_back = comes_back;
+    peer.why = peer.name + (comes_back ? " has left, to form the next generation" : " has left");
   }
   end_out(peer, Transfer::End::kLost, true);
   end_in(peer, Transfer::End::kLost, true);
@@ -238,14 +247,19 @@ void Endpoint::refused(const std::string& why) noexcept {
 
 // It will be tried again.
 void Endpoint::cannot_reach(Peer& peer, const std::string& status) noexcept {
-  // Who answers, and has the wrong certificate, will have it the next time, too.
+  // Who answers, and has the wrong certificate, will have it the next time, too. But a worker 0 that has not come to form the
+  // next generation has the certificate of this one: form() waits for it, as long as it does for one that does not answer.
   const bool certificate = config_.tls() && (status.find("ertificate") != std::string::npos ||
                                              status.find("andshake failed") != std::string::npos);
   bool enough;
   {
     const std::scoped_lock lock(members_);
     peer.refusals_in_a_row = certificate ? peer.refusals_in_a_row + 1 : 0;
-    enough = peer.refusals_in_a_row >= 3;
+    enough = peer.refusals_in_a_row >= 3 && !(config_.forms && peer.number == 0);
+    if (peer.number == 0) {
+      const bool nobody = status.find("onnection refused") != std::string::npos;
+      nobody_since_ns_ = !nobody ? 0 : nobody_since_ns_ != 0 ? nobody_since_ns_ : steady_now_ns();
+    }
     if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
       peer.why = peer.name + " cannot be reached so far: " + status;
     }
@@ -271,45 +285,12 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
   if (over || (closed_ && opened)) return wake();
   if (link->refused) return refused(peer.name + " refuses this worker: " + why);
   if (!opened) return cannot_reach(peer, why.empty() ? status : why);
+  if (peer.number == 0 && why.empty()) {
+    const std::scoped_lock lock(members_);
+    leader_broke_ = true;
+  }
   declare_lost(peer, why.empty() ? " was killed or its connection broke" : " breaks the protocol: " + why,
                false);
-}
-
-// ---- Leaving ----
-
-// Once all others have what was sent to them: who waits for more hears then that there is none.
-void Endpoint::leave_if_done() noexcept {
-  if (!closed_) return;
-  for (Peer& peer : peers_) {
-    const std::scoped_lock lock(peer.out_mutex);
-    if (peer.out_wanted && !peer.out_gone) return;
-  }
-  std::vector<LinkRef> links;
-  {
-    const std::scoped_lock lock(members_);
-    for (Peer& peer : peers_) {
-      if (peer.number == me() || peer.control == nullptr || peer.control->stage != Link::Stage::kOpen)
-        continue;
-      if (peer.life != Life::kHere || std::exchange(peer.left_told, true)) continue;
-      peer.control_queue.put({.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(me())});
-      links.push_back(peer.control);
-    }
-  }
-  for (const LinkRef& each : links) each->flush();
-  wake();
-}
-
-bool Endpoint::all_taken() noexcept {
-  for (Peer& peer : peers_) {
-    {
-      const std::scoped_lock lock(peer.out_mutex);
-      if (peer.out_wanted && !peer.out_gone) return false;
-    }
-    const std::scoped_lock lock(members_);
-    if (peer.left_told && !peer.left_taken && peer.control != nullptr && peer.life == Life::kHere)
-      return false;
-  }
-  return true;
 }
 
 }  // namespace dist::grpc_link

@@ -11,7 +11,12 @@ dist_status start(const GrpcModuleConfig& config, Transport** out, void** handle
   return start_endpoint(config, nullptr, out, handle, why, size);
 }
 
-constexpr GrpcModule kModule = {"libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL, silence, start,
+constexpr GrpcModule kModule = {"libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL,
+                                silence,
+                                start,
+                                form_endpoint,
+                                endpoint_has_newcomers,
+                                part_endpoint,
                                 stop_endpoint};
 
 }  // namespace

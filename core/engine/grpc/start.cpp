@@ -54,7 +54,8 @@ dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carri
     own.certificate = text_of(config.certificate);
     own.key = text_of(config.key);
     own.version = DIST_GRPC_VERSION;
-    own.generation = config.generation;
+    own.forms = config.forms;
+    own.came_from = config.came_from;
     own.lease_ns = config.lease_ns;
     own.credit = config.credit;
     auto endpoint = std::make_unique<Endpoint>(*config.memory, std::move(own),
@@ -80,6 +81,27 @@ dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carri
     copy_text(why, size, error.what());
     return DIST_INTERNAL;
   }
+}
+
+dist_status form_endpoint(void* handle, const Forming& wanted, Formed* out, char* why,
+                          std::size_t size) noexcept {
+  try {
+    std::string text;
+    const dist_status code = static_cast<Endpoint*>(handle)->form(wanted, out, &text);
+    if (code != DIST_OK) copy_text(why, size, text.c_str());
+    return code;
+  } catch (const std::bad_alloc&) {
+    copy_text(why, size, "out of memory");
+    return DIST_RESOURCE_EXHAUSTED;
+  }
+}
+
+bool endpoint_has_newcomers(void* handle) noexcept { return static_cast<Endpoint*>(handle)->has_newcomers(); }
+
+Parting part_endpoint(void* handle) noexcept {
+  Parting known;
+  static_cast<Endpoint*>(handle)->stop(&known);
+  return known;
 }
 
 void stop_endpoint(void* handle) noexcept {

@@ -13,6 +13,10 @@ void silence() noexcept;
 // `make` NULL: gRPC carries all itself. Else it throws std::bad_alloc.
 dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carriers> (*make)(Memory& memory),
                            Transport** out, void** handle, char* why, std::size_t size) noexcept;
+dist_status form_endpoint(void* handle, const Forming& wanted, Formed* out, char* why,
+                          std::size_t size) noexcept;
+bool endpoint_has_newcomers(void* handle) noexcept;
+Parting part_endpoint(void* handle) noexcept;
 void stop_endpoint(void* handle) noexcept;
 
 }  // namespace dist::grpc_link

@@ -13,6 +13,7 @@
 
 // C's structs that experimental methods give or take.
 struct dist_strategy_properties;
+struct dist_reform_options;
 struct dist_cluster_resolver;
 struct dist_drift;
 struct dist_straggler;
@@ -71,6 +72,11 @@ class strategy_ref {
   template <class Body>
   void enter(int32_t replica_id, Body &&body) const;
   void cancel() const { check(dist_strategy_cancel(handle_)); }
+
+  // ---- Workers that come and go (workers.hpp)
+  void reform() const;                                    // Experimental.
+  void reform(const dist_reform_options &options) const;  // Experimental.
+  bool reform_due() const;                                // Experimental.
 
   // ---- Values and variables from outside (value.hpp, variable.hpp, cross_replica.hpp)
   template <class Fn>

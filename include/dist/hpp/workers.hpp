@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/workers.hpp: workers.h for C++: how workers that are strategies of one process reach each other. All of it is
-// experimental.
+// dist/hpp/workers.hpp: workers.h for C++: how workers that are strategies of one process reach each other, and how workers
+// that come and go re-form. All of it is experimental.
 #ifndef DIST_HPP_WORKERS_HPP
 #define DIST_HPP_WORKERS_HPP
 
@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "error.hpp"
+#include "strategy.hpp"
 
 namespace dist {
 
@@ -41,6 +42,18 @@ class network {
  private:
   dist_network *handle_ = nullptr;
 };
+
+inline void strategy_ref::reform() const { check(dist_strategy_reform(handle_, nullptr)); }
+
+inline void strategy_ref::reform(const dist_reform_options &options) const {
+  check(dist_strategy_reform(handle_, &options));
+}
+
+inline bool strategy_ref::reform_due() const {
+  int32_t due = 0;
+  check(dist_strategy_reform_due(handle_, &due));
+  return due != 0;
+}
 
 }  // namespace dist
 

@@ -289,8 +289,8 @@ static void only_from_outside_the_replicas(void **state) {
 
 /* ---- Memory ---- */
 
-static dist_status save_load_and_read(dist_strategy *strategy) {
-  const file_path path = path_of("alloc.safetensors");
+static dist_status save_load_and_read_as(dist_strategy *strategy, const char *name, int32_t sharded) {
+  const file_path path = path_of(name);
   const int64_t length = PARTS;
   unsigned char zeros[PARTS * 8] = {0};
   const dist_tensor initial = {zeros, DIST_F32, 1, &length, NULL};
@@ -299,6 +299,7 @@ static dist_status save_load_and_read(dist_strategy *strategy) {
   dist_position position = DIST_POSITION_INIT;
   dist_variable_options variable_options = DIST_VARIABLE_OPTIONS_INIT;
   dist_checkpoint_options options = DIST_CHECKPOINT_OPTIONS_INIT;
+  options.sharded = sharded;
   options.position = &position;
   options.metadata_keys = keys;
   options.metadata_texts = texts;
@@ -322,9 +323,20 @@ static dist_status save_load_and_read(dist_strategy *strategy) {
   return status;
 }
 
+static dist_status save_load_and_read(dist_strategy *strategy) {
+  return save_load_and_read_as(strategy, "alloc.safetensors", 0);
+}
+
+static dist_status save_load_and_read_shards(dist_strategy *strategy) {
+  const dist_status status = save_load_and_read_as(strategy, "alloc.index", 1);
+  assert_true(count_names("alloc.index.", 0) <= 1); /* what failed has left none beside that of the index */
+  return status;
+}
+
 static void every_allocation_fails_once(void **state) {
   (void)state;
   assert_true(refuse_every_request(3, save_load_and_read) > 20);
+  assert_true(refuse_every_request(3, save_load_and_read_shards) > 30);
   assert_int_equal(count_names(".dist-", 0), 0);
 }
 

@@ -291,7 +291,7 @@ static void arguments_of_saving_are_checked(void **state) {
       {NULL, 1, init, "variables is NULL"},
       {&w, 1, {size, 0, not_utf8, 0, 0, 0, 0}, "the name \"\xEF\xBF\xBD\" is not UTF-8"},
       {&metadata, 1, init, "cannot be called \"__metadata__\""},
-      {twice, 2, {size, 1, 0, 0, 0, 0, 0}, "reserved is 1"},
+      {twice, 2, {size, 2, 0, 0, 0, 0, 0}, "dist_checkpoint_options.sharded is 2; it must be 0 or 1"},
       {twice, 2, {size, 0, no_names, 0, 0, 0, 0}, "names[1] is NULL"},
       {&w, 1, {size, 0, 0, 0, keys, keys, 2}, "metadata \"a\" is given twice"},
       {&w, 1, {size, 0, 0, 0, own, keys, 1}, "keys that begin with \"libdist.\""},
@@ -302,8 +302,12 @@ static void arguments_of_saving_are_checked(void **state) {
       {&w, 1, {2, 0, 0, 0, 0, 0, 0}, "dist_checkpoint_options.struct_size is 2"},
   };
   for (size_t i = 0; i < COUNT_OF(rows); i++) {
-    assert_fails(dist_checkpoint_save(strategy, path.text, rows[i].variables, rows[i].n, &rows[i].options),
-                 DIST_INVALID_ARGUMENT, rows[i].words);
+    dist_checkpoint_options options = rows[i].options;
+    for (int sharded = 0; sharded < 2; sharded++) {
+      assert_fails(dist_checkpoint_save(strategy, path.text, rows[i].variables, rows[i].n, &options),
+                   DIST_INVALID_ARGUMENT, rows[i].words);
+      if (options.sharded == 0) options.sharded = 1;
+    }
   }
   assert_fails(dist_checkpoint_save(NULL, path.text, &w, 1, NULL), DIST_INVALID_ARGUMENT, "strategy is NULL");
   assert_fails(dist_checkpoint_load(NULL, path.text, &w, 1, NULL), DIST_INVALID_ARGUMENT, "strategy is NULL");

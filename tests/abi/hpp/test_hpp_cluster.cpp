@@ -153,6 +153,26 @@ void networks() {
   assert_int_equal(sums[1], 3);
 }
 
+void reforms() {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 2;
+  const dist::strategy alone(options);
+  REQUIRE_ERROR(DIST_FAILED_PRECONDITION, alone.reform());
+  assert_false(alone.reform_due());
+  assert_int_equal(alone.query().generation, 0);
+  options.reform = DIST_REFORM_AT_NEXT_RUN;
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::strategy(options));
+
+  const cluster_resolver resolver = resolver_of_worker(0);
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.transport = DIST_TRANSPORT_NONE;
+  options.cluster_resolver = resolver.get();
+  const dist::strategy first(options);
+  dist_reform_options too_many = DIST_REFORM_OPTIONS_INIT;
+  too_many.min_workers = 3;
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, first.reform(too_many));
+}
+
 }  // namespace
 
 int main() {
@@ -163,6 +183,7 @@ int main() {
       HPP_TEST(resolvers),
       HPP_TEST(partitioners),
       HPP_TEST(networks),
+      HPP_TEST(reforms),
   };
   return cmocka_run_group_tests_name("dist.hpp: clusters", tests, nullptr, nullptr);
 }

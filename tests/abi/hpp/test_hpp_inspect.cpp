@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist.hpp: names, what strategies are and tell about themselves, metrics, losses, and checkpoints.
+// dist.hpp: names, what strategies are and tell about themselves, metrics, losses, checkpoints, and preemption.
 #include "hpp_support.hpp"
 
 #include <unistd.h>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -194,12 +195,86 @@ void checkpoints() {
   REQUIRE_ERROR(DIST_NOT_FOUND, dist::checkpoint(strategy, path));
 }
 
+// A loop of at most that many runs, in which the notice comes after the first; what its handler counts at the end.
+int64_t preempted_loop(const char *path, int64_t grace_ns, float *value) {
+  const dist::strategy strategy(2);
+  const std::vector<float> zero(1);
+  dist_variable_options summed = DIST_VARIABLE_OPTIONS_INIT;
+  summed.name = "steps";
+  summed.aggregation = DIST_AGGREGATION_SUM;
+  const dist::variable steps(strategy, zero, summed);
+  dist_variable *const variables[] = {steps.get()};
+  dist_preemption_options options = DIST_PREEMPTION_OPTIONS_INIT;
+  options.path = path;
+  options.variables = variables;
+  options.num_variables = 1;
+  options.grace_ns = grace_ns;
+  dist::preemption_handler other(strategy, options);
+  const dist::preemption_handler handler(std::move(other));
+  assert_null(other.get());
+  const auto step = [&](const replica &here) {
+    const std::vector<float> one{1};
+    here.assign(steps, one, DIST_ASSIGN_ADD);
+  };
+  const int64_t before = handler.total_run_calls();
+  handler.run(step);
+  assert_int_equal(handler.save_if_preempted(), DIST_PREEMPTION_NONE);
+  handler.notify();
+  if (grace_ns != 0) {
+    handler.run(step, DIST_RUN_OPTIONS_INIT);
+    assert_int_equal(handler.save_if_preempted(), DIST_PREEMPTION_SAVED);
+    handler.count_run();
+    assert_int_equal(handler.total_run_calls(), before + 3);
+  } else {
+    const std::string words = REQUIRE_ERROR(DIST_CANCELLED, handler.run(step));
+    assert_non_null(std::strstr(words.c_str(), "the job is preempted"));
+    assert_int_equal(handler.save_if_preempted(), DIST_PREEMPTION_OVER);
+  }
+  *value = steps.component(1).data<float>()[0];
+  return handler.total_run_calls();
+}
+
+void preemption() {
+  std::string name = (std::filesystem::temp_directory_path() / "test_hpp_XXXXXX").string();
+  const int file = mkstemp(name.data());
+  assert_true(file >= 0);
+  close(file);
+  const char *const path = name.c_str();
+  assert_int_equal(std::remove(path), 0);
+  float value = 0;
+  assert_int_equal(preempted_loop(path, 0, &value), 1);
+  assert_true(value == 2);
+  {
+    const dist::strategy strategy(1);
+    const dist::checkpoint opened(strategy, path);
+    assert_true(row_of<float>(opened.read("steps")) == std::vector<float>{2});
+    assert_string_equal(opened.metadata("preemption.total_run_calls"), "1");
+  }
+  // The next start goes on; the last run was counted alone.
+  assert_int_equal(preempted_loop(path, int64_t{1} << 62, &value), 4);
+  assert_true(value == 6);
+  assert_int_equal(std::remove(path), 0);
+  const dist::strategy strategy(1);
+  dist_preemption_options options = DIST_PREEMPTION_OPTIONS_INIT;
+  options.grace_ns = -1;
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::preemption_handler(strategy, options));
+  options.grace_ns = 0;
+  dist::preemption_handler one(strategy, options), two(strategy, options);
+  one.notify();
+  two = std::move(one);
+  assert_int_equal(two.save_if_preempted(), DIST_PREEMPTION_OVER);
+  REQUIRE_OWN_ERROR("mine", dist::preemption_handler(strategy, options).run([](const replica &) {
+    throw own_error("mine");
+  }));
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
       HPP_TEST(names),         HPP_TEST(what_a_strategy_is), HPP_TEST(the_log),
       HPP_TEST(what_it_tells), HPP_TEST(metrics_and_losses), HPP_TEST(checkpoints),
+      HPP_TEST(preemption),
   };
   return cmocka_run_group_tests_name("dist.hpp: names, metrics, checkpoints", tests, nullptr, nullptr);
 }

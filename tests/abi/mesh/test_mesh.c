@@ -68,8 +68,8 @@ static void what_cannot_be_is_refused(void **state) {
   options.kind = DIST_STRATEGY_MIRRORED;
   assert_refused(&options, "are options of DIST_STRATEGY_MESH");
   options = options_of(assignment);
-  options.reserved2 = 1;
-  assert_refused(&options, "reserved");
+  options.reform = DIST_REFORM_AT_NEXT_RUN;
+  assert_refused(&options, "reform are options of DIST_STRATEGY_MULTI_WORKER_MIRRORED");
   const dist_mesh_axis twice[] = {{"x", 1}, {"x", 2}}, unnamed[] = {{"", 2}}, null[] = {{NULL, 2}},
                        few[] = {{"x", 3}}, empty[] = {{"x", 0}},
                        huge[] = {{"x", INT32_MAX}, {"y", INT32_MAX}, {"z", INT32_MAX}};

@@ -102,6 +102,7 @@ VALID_BY_TYPE = {
     "const dist_device_assignment *": "f->assignment", "dist_cluster_spec *": "f->cluster_spec",
     "const dist_cluster_spec *": "f->cluster_spec", "dist_cluster_resolver *": "f->resolver",
     "const dist_cluster_resolver *": "f->resolver", "dist_network *": "f->network",
+    "dist_preemption_handler *": "f->preemption", "const dist_preemption_handler *": "f->preemption",
     "dist_replica_fn": "replica_fn", "dist_values_fn": "values_fn", "dist_range_fn": "range_fn",
     "dist_merge_fn": "merge_fn", "dist_value_fn": "value_fn", "dist_update_fn": "update_fn",
     "dist_update_values_fn": "update_values_fn", "dist_source_fn": "source_fn", "dist_file_source_fn": "file_source_fn",
@@ -119,6 +120,7 @@ COUNTS = {
     ("dist_strategy_options", "num_devices"): "devices = f->device_names",
     ("dist_strategy_options", "num_axes"): "axes = f->axes",
     ("dist_slurm_options", "num_jobs"): "jobs = f->jobs",
+    ("dist_preemption_options", "num_variables"): "variables = f->variables",
 }
 # A pointer that may be NULL, or handle for which NULL is a value: both outcomes are right.
 NULL_IS_FINE = {
@@ -132,6 +134,8 @@ NULL_IS_FINE_HERE = {
     ("dist_group_destroy", "group"), ("dist_average_loss", "replica"), ("dist_dataset_reduce", "initial"),
     ("dist_variable_check_drift", "out_drift"), ("dist_strategy_shutdown", "strategy"),
 }
+# What a function says with valid arguments, where one process alone cannot have it succeed.
+REFUSED_ALONE = {"dist_strategy_reform": "the strategy has one worker alone"}
 # Not called so: what is asked for would be done, and has no end.
 ENDLESS = {("dist_parallel_for", "end", "INT64_MAX"), ("dist_parallel_for", "end", "((int64_t)1 << 62) + 1")}
 # A number of bytes, of which no memory holds half of the address space and more.
@@ -150,7 +154,8 @@ class Call:
     def __init__(self, function, structs, macros):
         self.function, self.structs, self.macros = function, structs, macros
         self.name = function["name"]
-        self.declared, self.variants, self.arguments = [], [("valid arguments", "", False)], []
+        refused = REFUSED_ALONE.get(self.name, False)
+        self.declared, self.variants, self.arguments = [], [("valid arguments", "", refused)], []
         for parameter in function["parameters"]:
             self.add(parameter)
 

@@ -47,6 +47,7 @@ struct fixture {
   dist_metric *metric;
   dist_cancel *cancel;
   dist_checkpoint *checkpoint;
+  dist_preemption_handler *preemption;
   dist_topology *topology, *host_topology;
   dist_device_assignment *assignment;
   dist_cluster_spec *cluster_spec;
@@ -249,6 +250,8 @@ static inline void make_fixture(struct fixture *f, struct shared *shared, const 
   NEED(dist_cancel_create(NULL, &f->cancel));
   NEED(dist_metric_create(f->strategy, DIST_METRIC_SUM, "metric", &f->metric));
   if (access(path, R_OK) == 0) NEED(dist_checkpoint_open(f->strategy, path, &f->checkpoint));
+  const dist_preemption_options of_preemption = DIST_PREEMPTION_OPTIONS_INIT;
+  NEED(dist_preemption_handler_create(f->strategy, &of_preemption, &f->preemption));
 }
 
 /* ---- What single functions need ---- */

@@ -104,12 +104,9 @@ static void it_ends(job *all) {
 
 /* ---- What comes by a socket ---- */
 
-static int connect_to(const char *address) {
-  struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  to.sin_port = htons((uint16_t)strtol(strchr(address, ':') + 1, NULL, 10));
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+static int connected_to(const char *address) {
+  const int fd = connect_to(address);
   assert_true(fd >= 0);
-  assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
   return fd;
 }
 
@@ -185,7 +182,7 @@ static void garbage_changes_nothing(void **state) {
   size_t n = 0;
   for (int w = 0; w < 2; ++w) {
     for (int kind = 0; kind < 6; ++kind) {
-      const int fd = kept[n++] = connect_to(all.addresses[w]);
+      const int fd = kept[n++] = connected_to(all.addresses[w]);
       if (kind == 0) say(fd, noise, sizeof noise);
       if (kind == 1) say(fd, preface, sizeof preface - 1), say(fd, noise, sizeof noise);
       if (kind == 2) say(fd, "GET / HTTP/1.1\r\nHost: there\r\n\r\n", 31);
@@ -206,7 +203,7 @@ static void many_connections_that_say_nothing_change_nothing(void **state) {
   int kept[2][CONNECTIONS];
   for (int w = 0; w < 2; ++w) {
     for (int i = 0; i < CONNECTIONS; ++i) {
-      kept[w][i] = connect_to(all.addresses[w]);
+      kept[w][i] = connected_to(all.addresses[w]);
       /* Some of them have begun a link. */
       if (i % 4 == 0) say_half_a_hello(kept[w][i]);
     }

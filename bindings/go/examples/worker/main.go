@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Worker: one of the processes of a job, which TF_CONFIG describes. Its replicas and those of all others, whatever language
-// they are written in, add up their numbers.
+// they are written in, add up their numbers. With the word "reform" it does so once more, after the workers have re-formed
+// without those that have ended.
 //
 //	dist-launch -n 2 --replicas 2 -- ./worker
 package main
@@ -10,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 
 	"libdist.example/dist"
 )
@@ -27,12 +29,19 @@ func run(ctx context.Context) error {
 	}
 	defer strategy.Close()
 
-	return strategy.Run(ctx, func(r *dist.Replica) error {
+	addUp := func(r *dist.Replica) error {
 		number := []float64{float64(r.ID() + 1)}
 		if err := dist.AllReduce(r, dist.Sum, number, dist.Tag("numbers")); err != nil {
 			return err
 		}
 		fmt.Printf("replica %d of %d: %g\n", r.ID(), r.NumReplicas(), number[0])
 		return nil
-	})
+	}
+	if err := strategy.Run(ctx, addUp); err != nil || len(os.Args) < 2 || os.Args[1] != "reform" {
+		return err
+	}
+	if err := strategy.Reform(ctx, nil); err != nil {
+		return err
+	}
+	return strategy.Run(ctx, addUp)
 }

@@ -314,171 +314,171 @@ typedef long long swig_type_284;
 typedef long long swig_type_285;
 typedef _gostring_ swig_type_286;
 typedef long long swig_type_287;
-typedef long long swig_type_288;
-typedef _gostring_ swig_type_289;
+typedef _gostring_ swig_type_288;
+typedef long long swig_type_289;
 typedef long long swig_type_290;
 typedef long long swig_type_291;
 typedef long long swig_type_292;
 typedef long long swig_type_293;
-typedef long long swig_type_294;
+typedef _gostring_ swig_type_294;
 typedef long long swig_type_295;
 typedef long long swig_type_296;
-typedef long long swig_type_297;
-typedef _gostring_ swig_type_298;
+typedef _gostring_ swig_type_297;
+typedef long long swig_type_298;
 typedef long long swig_type_299;
 typedef long long swig_type_300;
 typedef long long swig_type_301;
 typedef long long swig_type_302;
 typedef long long swig_type_303;
-typedef _gostring_ swig_type_304;
+typedef long long swig_type_304;
 typedef long long swig_type_305;
-typedef long long swig_type_306;
+typedef _gostring_ swig_type_306;
 typedef long long swig_type_307;
-typedef _gostring_ swig_type_308;
+typedef long long swig_type_308;
 typedef long long swig_type_309;
-typedef _gostring_ swig_type_310;
+typedef long long swig_type_310;
 typedef long long swig_type_311;
 typedef _gostring_ swig_type_312;
 typedef long long swig_type_313;
-typedef _gostring_ swig_type_314;
+typedef long long swig_type_314;
 typedef long long swig_type_315;
 typedef _gostring_ swig_type_316;
-typedef _gostring_ swig_type_317;
-typedef long long swig_type_318;
-typedef _gostring_ swig_type_319;
-typedef long long swig_type_320;
+typedef long long swig_type_317;
+typedef _gostring_ swig_type_318;
+typedef long long swig_type_319;
+typedef _gostring_ swig_type_320;
 typedef long long swig_type_321;
 typedef _gostring_ swig_type_322;
-typedef _gostring_ swig_type_323;
-typedef long long swig_type_324;
-typedef long long swig_type_325;
+typedef long long swig_type_323;
+typedef _gostring_ swig_type_324;
+typedef _gostring_ swig_type_325;
 typedef long long swig_type_326;
-typedef long long swig_type_327;
+typedef _gostring_ swig_type_327;
 typedef long long swig_type_328;
 typedef long long swig_type_329;
-typedef long long swig_type_330;
-typedef long long swig_type_331;
+typedef _gostring_ swig_type_330;
+typedef _gostring_ swig_type_331;
 typedef long long swig_type_332;
 typedef long long swig_type_333;
 typedef long long swig_type_334;
 typedef long long swig_type_335;
-typedef _goslice_ swig_type_336;
+typedef long long swig_type_336;
 typedef long long swig_type_337;
 typedef long long swig_type_338;
-typedef _goslice_ swig_type_339;
+typedef long long swig_type_339;
 typedef long long swig_type_340;
 typedef long long swig_type_341;
-typedef _gostring_ swig_type_342;
+typedef long long swig_type_342;
 typedef long long swig_type_343;
 typedef _goslice_ swig_type_344;
-typedef _goslice_ swig_type_345;
+typedef long long swig_type_345;
 typedef long long swig_type_346;
-typedef _gostring_ swig_type_347;
+typedef _goslice_ swig_type_347;
 typedef long long swig_type_348;
-typedef _goslice_ swig_type_349;
-typedef _goslice_ swig_type_350;
+typedef long long swig_type_349;
+typedef _gostring_ swig_type_350;
 typedef long long swig_type_351;
-typedef _gostring_ swig_type_352;
-typedef long long swig_type_353;
-typedef _goslice_ swig_type_354;
-typedef _goslice_ swig_type_355;
+typedef _goslice_ swig_type_352;
+typedef _goslice_ swig_type_353;
+typedef long long swig_type_354;
+typedef _gostring_ swig_type_355;
 typedef long long swig_type_356;
-typedef _gostring_ swig_type_357;
-typedef long long swig_type_358;
-typedef _goslice_ swig_type_359;
-typedef _goslice_ swig_type_360;
+typedef _goslice_ swig_type_357;
+typedef _goslice_ swig_type_358;
+typedef long long swig_type_359;
+typedef _gostring_ swig_type_360;
 typedef long long swig_type_361;
-typedef _gostring_ swig_type_362;
-typedef long long swig_type_363;
-typedef _goslice_ swig_type_364;
-typedef _goslice_ swig_type_365;
+typedef _goslice_ swig_type_362;
+typedef _goslice_ swig_type_363;
+typedef long long swig_type_364;
+typedef _gostring_ swig_type_365;
 typedef long long swig_type_366;
-typedef _gostring_ swig_type_367;
-typedef long long swig_type_368;
-typedef _goslice_ swig_type_369;
-typedef _goslice_ swig_type_370;
+typedef _goslice_ swig_type_367;
+typedef _goslice_ swig_type_368;
+typedef long long swig_type_369;
+typedef _gostring_ swig_type_370;
 typedef long long swig_type_371;
-typedef _gostring_ swig_type_372;
-typedef long long swig_type_373;
-typedef _goslice_ swig_type_374;
-typedef _goslice_ swig_type_375;
+typedef _goslice_ swig_type_372;
+typedef _goslice_ swig_type_373;
+typedef long long swig_type_374;
+typedef _gostring_ swig_type_375;
 typedef long long swig_type_376;
-typedef _gostring_ swig_type_377;
-typedef long long swig_type_378;
-typedef _goslice_ swig_type_379;
-typedef _goslice_ swig_type_380;
+typedef _goslice_ swig_type_377;
+typedef _goslice_ swig_type_378;
+typedef long long swig_type_379;
+typedef _gostring_ swig_type_380;
 typedef long long swig_type_381;
-typedef _gostring_ swig_type_382;
-typedef long long swig_type_383;
-typedef _goslice_ swig_type_384;
-typedef _goslice_ swig_type_385;
+typedef _goslice_ swig_type_382;
+typedef _goslice_ swig_type_383;
+typedef long long swig_type_384;
+typedef _gostring_ swig_type_385;
 typedef long long swig_type_386;
-typedef _gostring_ swig_type_387;
-typedef long long swig_type_388;
-typedef _goslice_ swig_type_389;
-typedef _goslice_ swig_type_390;
+typedef _goslice_ swig_type_387;
+typedef _goslice_ swig_type_388;
+typedef long long swig_type_389;
+typedef _gostring_ swig_type_390;
 typedef long long swig_type_391;
-typedef _gostring_ swig_type_392;
-typedef long long swig_type_393;
-typedef _gostring_ swig_type_394;
-typedef long long swig_type_395;
+typedef _goslice_ swig_type_392;
+typedef _goslice_ swig_type_393;
+typedef long long swig_type_394;
+typedef _gostring_ swig_type_395;
 typedef long long swig_type_396;
-typedef _gostring_ swig_type_397;
-typedef long long swig_type_398;
+typedef _goslice_ swig_type_397;
+typedef _goslice_ swig_type_398;
 typedef long long swig_type_399;
 typedef _gostring_ swig_type_400;
 typedef long long swig_type_401;
-typedef _goslice_ swig_type_402;
+typedef _gostring_ swig_type_402;
 typedef long long swig_type_403;
-typedef _gostring_ swig_type_404;
-typedef long long swig_type_405;
+typedef long long swig_type_404;
+typedef _gostring_ swig_type_405;
 typedef long long swig_type_406;
 typedef long long swig_type_407;
-typedef long long swig_type_408;
+typedef _gostring_ swig_type_408;
 typedef long long swig_type_409;
-typedef long long swig_type_410;
+typedef _goslice_ swig_type_410;
 typedef long long swig_type_411;
 typedef _gostring_ swig_type_412;
-typedef _goslice_ swig_type_413;
+typedef long long swig_type_413;
 typedef long long swig_type_414;
 typedef long long swig_type_415;
 typedef long long swig_type_416;
-typedef _gostring_ swig_type_417;
+typedef long long swig_type_417;
 typedef long long swig_type_418;
-typedef _goslice_ swig_type_419;
-typedef _goslice_ swig_type_420;
-typedef long long swig_type_421;
-typedef _gostring_ swig_type_422;
-typedef _goslice_ swig_type_423;
+typedef long long swig_type_419;
+typedef _gostring_ swig_type_420;
+typedef _goslice_ swig_type_421;
+typedef long long swig_type_422;
+typedef long long swig_type_423;
 typedef long long swig_type_424;
 typedef _gostring_ swig_type_425;
 typedef long long swig_type_426;
-typedef _gostring_ swig_type_427;
-typedef long long swig_type_428;
+typedef _goslice_ swig_type_427;
+typedef _goslice_ swig_type_428;
 typedef long long swig_type_429;
 typedef _gostring_ swig_type_430;
 typedef _goslice_ swig_type_431;
 typedef long long swig_type_432;
-typedef long long swig_type_433;
-typedef _gostring_ swig_type_434;
-typedef long long swig_type_435;
+typedef _gostring_ swig_type_433;
+typedef long long swig_type_434;
+typedef _gostring_ swig_type_435;
 typedef long long swig_type_436;
-typedef _gostring_ swig_type_437;
-typedef long long swig_type_438;
-typedef _gostring_ swig_type_439;
+typedef long long swig_type_437;
+typedef _gostring_ swig_type_438;
+typedef _goslice_ swig_type_439;
 typedef long long swig_type_440;
 typedef long long swig_type_441;
 typedef _gostring_ swig_type_442;
 typedef long long swig_type_443;
-typedef _goslice_ swig_type_444;
+typedef long long swig_type_444;
 typedef _gostring_ swig_type_445;
 typedef long long swig_type_446;
-typedef _goslice_ swig_type_447;
+typedef _gostring_ swig_type_447;
 typedef long long swig_type_448;
-typedef _gostring_ swig_type_449;
-typedef long long swig_type_450;
-typedef _goslice_ swig_type_451;
-typedef long long swig_type_452;
+typedef long long swig_type_449;
+typedef _gostring_ swig_type_450;
+typedef long long swig_type_451;
+typedef _goslice_ swig_type_452;
 typedef _gostring_ swig_type_453;
 typedef long long swig_type_454;
 typedef _goslice_ swig_type_455;
@@ -493,104 +493,104 @@ typedef _goslice_ swig_type_463;
 typedef long long swig_type_464;
 typedef _gostring_ swig_type_465;
 typedef long long swig_type_466;
-typedef _gostring_ swig_type_467;
-typedef _goslice_ swig_type_468;
-typedef long long swig_type_469;
-typedef _gostring_ swig_type_470;
-typedef long long swig_type_471;
-typedef _gostring_ swig_type_472;
-typedef long long swig_type_473;
-typedef _gostring_ swig_type_474;
-typedef long long swig_type_475;
-typedef long long swig_type_476;
+typedef _goslice_ swig_type_467;
+typedef long long swig_type_468;
+typedef _gostring_ swig_type_469;
+typedef long long swig_type_470;
+typedef _goslice_ swig_type_471;
+typedef long long swig_type_472;
+typedef _gostring_ swig_type_473;
+typedef long long swig_type_474;
+typedef _gostring_ swig_type_475;
+typedef _goslice_ swig_type_476;
 typedef long long swig_type_477;
-typedef long long swig_type_478;
+typedef _gostring_ swig_type_478;
 typedef long long swig_type_479;
-typedef long long swig_type_480;
+typedef _gostring_ swig_type_480;
 typedef long long swig_type_481;
-typedef long long swig_type_482;
+typedef _gostring_ swig_type_482;
 typedef long long swig_type_483;
 typedef long long swig_type_484;
 typedef long long swig_type_485;
-typedef _gostring_ swig_type_486;
+typedef long long swig_type_486;
 typedef long long swig_type_487;
 typedef long long swig_type_488;
 typedef long long swig_type_489;
 typedef long long swig_type_490;
-typedef _gostring_ swig_type_491;
-typedef _gostring_ swig_type_492;
+typedef long long swig_type_491;
+typedef long long swig_type_492;
 typedef long long swig_type_493;
-typedef _goslice_ swig_type_494;
+typedef _gostring_ swig_type_494;
 typedef long long swig_type_495;
 typedef long long swig_type_496;
-typedef _gostring_ swig_type_497;
+typedef long long swig_type_497;
 typedef long long swig_type_498;
 typedef _gostring_ swig_type_499;
 typedef _gostring_ swig_type_500;
 typedef long long swig_type_501;
-typedef long long swig_type_502;
-typedef _gostring_ swig_type_503;
+typedef _goslice_ swig_type_502;
+typedef long long swig_type_503;
 typedef long long swig_type_504;
-typedef _goslice_ swig_type_505;
+typedef _gostring_ swig_type_505;
 typedef long long swig_type_506;
 typedef _gostring_ swig_type_507;
-typedef long long swig_type_508;
+typedef _gostring_ swig_type_508;
 typedef long long swig_type_509;
 typedef long long swig_type_510;
 typedef _gostring_ swig_type_511;
 typedef long long swig_type_512;
-typedef _gostring_ swig_type_513;
+typedef _goslice_ swig_type_513;
 typedef long long swig_type_514;
 typedef _gostring_ swig_type_515;
-typedef _gostring_ swig_type_516;
+typedef long long swig_type_516;
 typedef long long swig_type_517;
-typedef _gostring_ swig_type_518;
-typedef long long swig_type_519;
-typedef _goslice_ swig_type_520;
-typedef long long swig_type_521;
-typedef _gostring_ swig_type_522;
-typedef long long swig_type_523;
-typedef long long swig_type_524;
-typedef _gostring_ swig_type_525;
-typedef long long swig_type_526;
-typedef _goslice_ swig_type_527;
-typedef _gostring_ swig_type_528;
+typedef long long swig_type_518;
+typedef _gostring_ swig_type_519;
+typedef long long swig_type_520;
+typedef _gostring_ swig_type_521;
+typedef long long swig_type_522;
+typedef _gostring_ swig_type_523;
+typedef _gostring_ swig_type_524;
+typedef long long swig_type_525;
+typedef _gostring_ swig_type_526;
+typedef long long swig_type_527;
+typedef _goslice_ swig_type_528;
 typedef long long swig_type_529;
-typedef long long swig_type_530;
-typedef _gostring_ swig_type_531;
+typedef _gostring_ swig_type_530;
+typedef long long swig_type_531;
 typedef long long swig_type_532;
-typedef long long swig_type_533;
+typedef _gostring_ swig_type_533;
 typedef long long swig_type_534;
-typedef _gostring_ swig_type_535;
-typedef long long swig_type_536;
+typedef _goslice_ swig_type_535;
+typedef _gostring_ swig_type_536;
 typedef long long swig_type_537;
-typedef _gostring_ swig_type_538;
-typedef long long swig_type_539;
+typedef long long swig_type_538;
+typedef _gostring_ swig_type_539;
 typedef long long swig_type_540;
-typedef _goslice_ swig_type_541;
-typedef _gostring_ swig_type_542;
-typedef long long swig_type_543;
-typedef _gostring_ swig_type_544;
-typedef _goslice_ swig_type_545;
+typedef long long swig_type_541;
+typedef long long swig_type_542;
+typedef _gostring_ swig_type_543;
+typedef long long swig_type_544;
+typedef long long swig_type_545;
 typedef _gostring_ swig_type_546;
 typedef long long swig_type_547;
 typedef long long swig_type_548;
-typedef long long swig_type_549;
-typedef long long swig_type_550;
-typedef _gostring_ swig_type_551;
-typedef long long swig_type_552;
-typedef _gostring_ swig_type_553;
-typedef long long swig_type_554;
+typedef _goslice_ swig_type_549;
+typedef _gostring_ swig_type_550;
+typedef long long swig_type_551;
+typedef _gostring_ swig_type_552;
+typedef _goslice_ swig_type_553;
+typedef _gostring_ swig_type_554;
 typedef long long swig_type_555;
-typedef _gostring_ swig_type_556;
+typedef long long swig_type_556;
 typedef long long swig_type_557;
 typedef long long swig_type_558;
 typedef _gostring_ swig_type_559;
 typedef long long swig_type_560;
-typedef long long swig_type_561;
+typedef _gostring_ swig_type_561;
 typedef long long swig_type_562;
-typedef _gostring_ swig_type_563;
-typedef long long swig_type_564;
+typedef long long swig_type_563;
+typedef _gostring_ swig_type_564;
 typedef long long swig_type_565;
 typedef long long swig_type_566;
 typedef _gostring_ swig_type_567;
@@ -600,292 +600,292 @@ typedef long long swig_type_570;
 typedef _gostring_ swig_type_571;
 typedef long long swig_type_572;
 typedef long long swig_type_573;
-typedef _goslice_ swig_type_574;
-typedef long long swig_type_575;
-typedef _gostring_ swig_type_576;
+typedef long long swig_type_574;
+typedef _gostring_ swig_type_575;
+typedef long long swig_type_576;
 typedef long long swig_type_577;
 typedef long long swig_type_578;
 typedef _gostring_ swig_type_579;
 typedef long long swig_type_580;
-typedef _goslice_ swig_type_581;
-typedef long long swig_type_582;
-typedef _goslice_ swig_type_583;
+typedef long long swig_type_581;
+typedef _goslice_ swig_type_582;
+typedef long long swig_type_583;
 typedef _gostring_ swig_type_584;
 typedef long long swig_type_585;
 typedef long long swig_type_586;
 typedef _gostring_ swig_type_587;
 typedef long long swig_type_588;
-typedef long long swig_type_589;
+typedef _goslice_ swig_type_589;
 typedef long long swig_type_590;
-typedef long long swig_type_591;
+typedef _goslice_ swig_type_591;
 typedef _gostring_ swig_type_592;
 typedef long long swig_type_593;
 typedef long long swig_type_594;
-typedef long long swig_type_595;
+typedef _gostring_ swig_type_595;
 typedef long long swig_type_596;
 typedef long long swig_type_597;
-typedef _gostring_ swig_type_598;
+typedef long long swig_type_598;
 typedef long long swig_type_599;
-typedef long long swig_type_600;
-typedef _gostring_ swig_type_601;
+typedef _gostring_ swig_type_600;
+typedef long long swig_type_601;
 typedef long long swig_type_602;
 typedef long long swig_type_603;
-typedef _gostring_ swig_type_604;
+typedef long long swig_type_604;
 typedef long long swig_type_605;
-typedef _goslice_ swig_type_606;
+typedef _gostring_ swig_type_606;
 typedef long long swig_type_607;
-typedef _gostring_ swig_type_608;
-typedef long long swig_type_609;
+typedef long long swig_type_608;
+typedef _gostring_ swig_type_609;
 typedef long long swig_type_610;
 typedef long long swig_type_611;
-typedef long long swig_type_612;
+typedef _gostring_ swig_type_612;
 typedef long long swig_type_613;
-typedef _gostring_ swig_type_614;
+typedef _goslice_ swig_type_614;
 typedef long long swig_type_615;
-typedef long long swig_type_616;
+typedef _gostring_ swig_type_616;
 typedef long long swig_type_617;
 typedef long long swig_type_618;
 typedef long long swig_type_619;
 typedef long long swig_type_620;
-typedef _gostring_ swig_type_621;
-typedef long long swig_type_622;
+typedef long long swig_type_621;
+typedef _gostring_ swig_type_622;
 typedef long long swig_type_623;
-typedef _gostring_ swig_type_624;
+typedef long long swig_type_624;
 typedef long long swig_type_625;
-typedef _goslice_ swig_type_626;
+typedef long long swig_type_626;
 typedef long long swig_type_627;
-typedef _goslice_ swig_type_628;
+typedef long long swig_type_628;
 typedef _gostring_ swig_type_629;
 typedef long long swig_type_630;
 typedef long long swig_type_631;
 typedef _gostring_ swig_type_632;
 typedef long long swig_type_633;
-typedef long long swig_type_634;
-typedef _gostring_ swig_type_635;
-typedef _gostring_ swig_type_636;
+typedef _goslice_ swig_type_634;
+typedef long long swig_type_635;
+typedef _goslice_ swig_type_636;
 typedef _gostring_ swig_type_637;
 typedef long long swig_type_638;
 typedef long long swig_type_639;
-typedef long long swig_type_640;
+typedef _gostring_ swig_type_640;
 typedef long long swig_type_641;
-typedef _gostring_ swig_type_642;
-typedef long long swig_type_643;
-typedef long long swig_type_644;
-typedef long long swig_type_645;
-typedef _gostring_ swig_type_646;
+typedef long long swig_type_642;
+typedef _gostring_ swig_type_643;
+typedef _gostring_ swig_type_644;
+typedef _gostring_ swig_type_645;
+typedef long long swig_type_646;
 typedef long long swig_type_647;
 typedef long long swig_type_648;
 typedef long long swig_type_649;
-typedef long long swig_type_650;
+typedef _gostring_ swig_type_650;
 typedef long long swig_type_651;
-typedef _goslice_ swig_type_652;
+typedef long long swig_type_652;
 typedef long long swig_type_653;
 typedef _gostring_ swig_type_654;
 typedef long long swig_type_655;
-typedef _goslice_ swig_type_656;
+typedef long long swig_type_656;
 typedef long long swig_type_657;
-typedef _gostring_ swig_type_658;
+typedef long long swig_type_658;
 typedef long long swig_type_659;
-typedef long long swig_type_660;
-typedef _gostring_ swig_type_661;
-typedef long long swig_type_662;
-typedef _gostring_ swig_type_663;
-typedef long long swig_type_664;
+typedef _goslice_ swig_type_660;
+typedef long long swig_type_661;
+typedef _gostring_ swig_type_662;
+typedef long long swig_type_663;
+typedef _goslice_ swig_type_664;
 typedef long long swig_type_665;
-typedef long long swig_type_666;
-typedef _gostring_ swig_type_667;
+typedef _gostring_ swig_type_666;
+typedef long long swig_type_667;
 typedef long long swig_type_668;
-typedef long long swig_type_669;
+typedef _gostring_ swig_type_669;
 typedef long long swig_type_670;
-typedef long long swig_type_671;
+typedef _gostring_ swig_type_671;
 typedef long long swig_type_672;
 typedef long long swig_type_673;
 typedef long long swig_type_674;
-typedef long long swig_type_675;
+typedef _gostring_ swig_type_675;
 typedef long long swig_type_676;
-typedef _gostring_ swig_type_677;
+typedef long long swig_type_677;
 typedef long long swig_type_678;
-typedef _gostring_ swig_type_679;
+typedef long long swig_type_679;
 typedef long long swig_type_680;
-typedef _gostring_ swig_type_681;
+typedef long long swig_type_681;
 typedef long long swig_type_682;
 typedef long long swig_type_683;
-typedef _gostring_ swig_type_684;
-typedef long long swig_type_685;
-typedef _gostring_ swig_type_686;
-typedef long long swig_type_687;
+typedef long long swig_type_684;
+typedef _gostring_ swig_type_685;
+typedef long long swig_type_686;
+typedef _gostring_ swig_type_687;
 typedef long long swig_type_688;
 typedef _gostring_ swig_type_689;
 typedef long long swig_type_690;
-typedef _goslice_ swig_type_691;
-typedef long long swig_type_692;
-typedef _gostring_ swig_type_693;
-typedef long long swig_type_694;
-typedef _gostring_ swig_type_695;
+typedef long long swig_type_691;
+typedef _gostring_ swig_type_692;
+typedef long long swig_type_693;
+typedef _gostring_ swig_type_694;
+typedef long long swig_type_695;
 typedef long long swig_type_696;
-typedef long long swig_type_697;
+typedef _gostring_ swig_type_697;
 typedef long long swig_type_698;
-typedef _gostring_ swig_type_699;
+typedef _goslice_ swig_type_699;
 typedef long long swig_type_700;
-typedef long long swig_type_701;
-typedef _gostring_ swig_type_702;
-typedef long long swig_type_703;
+typedef _gostring_ swig_type_701;
+typedef long long swig_type_702;
+typedef _gostring_ swig_type_703;
 typedef long long swig_type_704;
 typedef long long swig_type_705;
-typedef _gostring_ swig_type_706;
-typedef long long swig_type_707;
+typedef long long swig_type_706;
+typedef _gostring_ swig_type_707;
 typedef long long swig_type_708;
-typedef _gostring_ swig_type_709;
-typedef long long swig_type_710;
-typedef _gostring_ swig_type_711;
-typedef _gostring_ swig_type_712;
+typedef long long swig_type_709;
+typedef _gostring_ swig_type_710;
+typedef long long swig_type_711;
+typedef long long swig_type_712;
 typedef long long swig_type_713;
-typedef long long swig_type_714;
-typedef _goslice_ swig_type_715;
-typedef _goslice_ swig_type_716;
-typedef _goslice_ swig_type_717;
-typedef _gostring_ swig_type_718;
-typedef long long swig_type_719;
-typedef long long swig_type_720;
-typedef _gostring_ swig_type_721;
+typedef _gostring_ swig_type_714;
+typedef long long swig_type_715;
+typedef long long swig_type_716;
+typedef _gostring_ swig_type_717;
+typedef long long swig_type_718;
+typedef _gostring_ swig_type_719;
+typedef _gostring_ swig_type_720;
+typedef long long swig_type_721;
 typedef long long swig_type_722;
-typedef long long swig_type_723;
-typedef long long swig_type_724;
-typedef _gostring_ swig_type_725;
-typedef long long swig_type_726;
+typedef _goslice_ swig_type_723;
+typedef _goslice_ swig_type_724;
+typedef _goslice_ swig_type_725;
+typedef _gostring_ swig_type_726;
 typedef long long swig_type_727;
 typedef long long swig_type_728;
-typedef long long swig_type_729;
-typedef _gostring_ swig_type_730;
+typedef _gostring_ swig_type_729;
+typedef long long swig_type_730;
 typedef long long swig_type_731;
-typedef _goslice_ swig_type_732;
-typedef _goslice_ swig_type_733;
+typedef long long swig_type_732;
+typedef _gostring_ swig_type_733;
 typedef long long swig_type_734;
-typedef _goslice_ swig_type_735;
-typedef _gostring_ swig_type_736;
+typedef long long swig_type_735;
+typedef long long swig_type_736;
 typedef long long swig_type_737;
-typedef _goslice_ swig_type_738;
-typedef _goslice_ swig_type_739;
-typedef _gostring_ swig_type_740;
-typedef long long swig_type_741;
-typedef _gostring_ swig_type_742;
-typedef long long swig_type_743;
+typedef _gostring_ swig_type_738;
+typedef long long swig_type_739;
+typedef _goslice_ swig_type_740;
+typedef _goslice_ swig_type_741;
+typedef long long swig_type_742;
+typedef _goslice_ swig_type_743;
 typedef _gostring_ swig_type_744;
 typedef long long swig_type_745;
-typedef long long swig_type_746;
-typedef long long swig_type_747;
+typedef _goslice_ swig_type_746;
+typedef _goslice_ swig_type_747;
 typedef _gostring_ swig_type_748;
 typedef long long swig_type_749;
-typedef long long swig_type_750;
-typedef _gostring_ swig_type_751;
-typedef long long swig_type_752;
-typedef _gostring_ swig_type_753;
+typedef _gostring_ swig_type_750;
+typedef long long swig_type_751;
+typedef _gostring_ swig_type_752;
+typedef long long swig_type_753;
 typedef long long swig_type_754;
-typedef _gostring_ swig_type_755;
-typedef long long swig_type_756;
-typedef _gostring_ swig_type_757;
+typedef long long swig_type_755;
+typedef _gostring_ swig_type_756;
+typedef long long swig_type_757;
 typedef long long swig_type_758;
 typedef _gostring_ swig_type_759;
 typedef long long swig_type_760;
 typedef _gostring_ swig_type_761;
-typedef _goslice_ swig_type_762;
-typedef long long swig_type_763;
-typedef _gostring_ swig_type_764;
-typedef long long swig_type_765;
-typedef _gostring_ swig_type_766;
-typedef _goslice_ swig_type_767;
+typedef long long swig_type_762;
+typedef _gostring_ swig_type_763;
+typedef long long swig_type_764;
+typedef _gostring_ swig_type_765;
+typedef long long swig_type_766;
+typedef _gostring_ swig_type_767;
 typedef long long swig_type_768;
 typedef _gostring_ swig_type_769;
-typedef long long swig_type_770;
-typedef _gostring_ swig_type_771;
-typedef long long swig_type_772;
+typedef _goslice_ swig_type_770;
+typedef long long swig_type_771;
+typedef _gostring_ swig_type_772;
 typedef long long swig_type_773;
 typedef _gostring_ swig_type_774;
-typedef long long swig_type_775;
+typedef _goslice_ swig_type_775;
 typedef long long swig_type_776;
 typedef _gostring_ swig_type_777;
 typedef long long swig_type_778;
 typedef _gostring_ swig_type_779;
-typedef _goslice_ swig_type_780;
-typedef _gostring_ swig_type_781;
-typedef long long swig_type_782;
-typedef _gostring_ swig_type_783;
+typedef long long swig_type_780;
+typedef long long swig_type_781;
+typedef _gostring_ swig_type_782;
+typedef long long swig_type_783;
 typedef long long swig_type_784;
-typedef long long swig_type_785;
-typedef _gostring_ swig_type_786;
-typedef long long swig_type_787;
-typedef long long swig_type_788;
+typedef _gostring_ swig_type_785;
+typedef long long swig_type_786;
+typedef _gostring_ swig_type_787;
+typedef _goslice_ swig_type_788;
 typedef _gostring_ swig_type_789;
 typedef long long swig_type_790;
 typedef _gostring_ swig_type_791;
 typedef long long swig_type_792;
-typedef _gostring_ swig_type_793;
-typedef _goslice_ swig_type_794;
+typedef long long swig_type_793;
+typedef _gostring_ swig_type_794;
 typedef long long swig_type_795;
-typedef _goslice_ swig_type_796;
-typedef long long swig_type_797;
-typedef _gostring_ swig_type_798;
-typedef long long swig_type_799;
-typedef _goslice_ swig_type_800;
-typedef _goslice_ swig_type_801;
-typedef long long swig_type_802;
+typedef long long swig_type_796;
+typedef _gostring_ swig_type_797;
+typedef long long swig_type_798;
+typedef _gostring_ swig_type_799;
+typedef long long swig_type_800;
+typedef _gostring_ swig_type_801;
+typedef _gostring_ swig_type_802;
 typedef long long swig_type_803;
-typedef _gostring_ swig_type_804;
-typedef long long swig_type_805;
+typedef long long swig_type_804;
+typedef _goslice_ swig_type_805;
 typedef long long swig_type_806;
-typedef long long swig_type_807;
+typedef _gostring_ swig_type_807;
 typedef long long swig_type_808;
 typedef long long swig_type_809;
-typedef _gostring_ swig_type_810;
-typedef long long swig_type_811;
-typedef _goslice_ swig_type_812;
-typedef _gostring_ swig_type_813;
-typedef long long swig_type_814;
-typedef _goslice_ swig_type_815;
-typedef _gostring_ swig_type_816;
+typedef long long swig_type_810;
+typedef _gostring_ swig_type_811;
+typedef long long swig_type_812;
+typedef long long swig_type_813;
+typedef _gostring_ swig_type_814;
+typedef long long swig_type_815;
+typedef long long swig_type_816;
 typedef long long swig_type_817;
-typedef _goslice_ swig_type_818;
+typedef long long swig_type_818;
 typedef _gostring_ swig_type_819;
-typedef long long swig_type_820;
-typedef _goslice_ swig_type_821;
-typedef _gostring_ swig_type_822;
-typedef _goslice_ swig_type_823;
-typedef long long swig_type_824;
-typedef _gostring_ swig_type_825;
-typedef long long swig_type_826;
+typedef _goslice_ swig_type_820;
+typedef long long swig_type_821;
+typedef _goslice_ swig_type_822;
+typedef long long swig_type_823;
+typedef _gostring_ swig_type_824;
+typedef long long swig_type_825;
+typedef _goslice_ swig_type_826;
 typedef _goslice_ swig_type_827;
-typedef _gostring_ swig_type_828;
-typedef _goslice_ swig_type_829;
-typedef long long swig_type_830;
-typedef _gostring_ swig_type_831;
+typedef long long swig_type_828;
+typedef long long swig_type_829;
+typedef _gostring_ swig_type_830;
+typedef long long swig_type_831;
 typedef long long swig_type_832;
-typedef _goslice_ swig_type_833;
+typedef long long swig_type_833;
 typedef long long swig_type_834;
-typedef _gostring_ swig_type_835;
-typedef long long swig_type_836;
+typedef long long swig_type_835;
+typedef _gostring_ swig_type_836;
 typedef long long swig_type_837;
-typedef long long swig_type_838;
-typedef long long swig_type_839;
+typedef _goslice_ swig_type_838;
+typedef _gostring_ swig_type_839;
 typedef long long swig_type_840;
-typedef _gostring_ swig_type_841;
-typedef long long swig_type_842;
-typedef _gostring_ swig_type_843;
-typedef long long swig_type_844;
+typedef _goslice_ swig_type_841;
+typedef _gostring_ swig_type_842;
+typedef long long swig_type_843;
+typedef _goslice_ swig_type_844;
 typedef _gostring_ swig_type_845;
-typedef _goslice_ swig_type_846;
-typedef long long swig_type_847;
+typedef long long swig_type_846;
+typedef _goslice_ swig_type_847;
 typedef _gostring_ swig_type_848;
-typedef long long swig_type_849;
-typedef _gostring_ swig_type_850;
-typedef _goslice_ swig_type_851;
+typedef _goslice_ swig_type_849;
+typedef long long swig_type_850;
+typedef _gostring_ swig_type_851;
 typedef long long swig_type_852;
 typedef _goslice_ swig_type_853;
-typedef long long swig_type_854;
+typedef _gostring_ swig_type_854;
 typedef _goslice_ swig_type_855;
 typedef long long swig_type_856;
 typedef _gostring_ swig_type_857;
-typedef _gostring_ swig_type_858;
-typedef long long swig_type_859;
+typedef long long swig_type_858;
+typedef _goslice_ swig_type_859;
 typedef long long swig_type_860;
 typedef _gostring_ swig_type_861;
 typedef long long swig_type_862;
@@ -895,988 +895,1053 @@ typedef long long swig_type_865;
 typedef long long swig_type_866;
 typedef _gostring_ swig_type_867;
 typedef long long swig_type_868;
-typedef long long swig_type_869;
+typedef _gostring_ swig_type_869;
 typedef long long swig_type_870;
-typedef long long swig_type_871;
-typedef long long swig_type_872;
-typedef _gostring_ swig_type_873;
-typedef long long swig_type_874;
+typedef _gostring_ swig_type_871;
+typedef _goslice_ swig_type_872;
+typedef long long swig_type_873;
+typedef _gostring_ swig_type_874;
 typedef long long swig_type_875;
-typedef long long swig_type_876;
-typedef long long swig_type_877;
+typedef _gostring_ swig_type_876;
+typedef _goslice_ swig_type_877;
 typedef long long swig_type_878;
-typedef _gostring_ swig_type_879;
+typedef _goslice_ swig_type_879;
 typedef long long swig_type_880;
-typedef _gostring_ swig_type_881;
-typedef _gostring_ swig_type_882;
-typedef long long swig_type_883;
+typedef _goslice_ swig_type_881;
+typedef long long swig_type_882;
+typedef _gostring_ swig_type_883;
 typedef _gostring_ swig_type_884;
-typedef _goslice_ swig_type_885;
+typedef long long swig_type_885;
 typedef long long swig_type_886;
-typedef _goslice_ swig_type_887;
+typedef _gostring_ swig_type_887;
 typedef long long swig_type_888;
-typedef _goslice_ swig_type_889;
+typedef long long swig_type_889;
 typedef long long swig_type_890;
-typedef _goslice_ swig_type_891;
+typedef long long swig_type_891;
 typedef long long swig_type_892;
 typedef _gostring_ swig_type_893;
 typedef long long swig_type_894;
-typedef _goslice_ swig_type_895;
-typedef _goslice_ swig_type_896;
-typedef _gostring_ swig_type_897;
+typedef long long swig_type_895;
+typedef long long swig_type_896;
+typedef long long swig_type_897;
 typedef long long swig_type_898;
-typedef _goslice_ swig_type_899;
-typedef _goslice_ swig_type_900;
-typedef _gostring_ swig_type_901;
-typedef _gostring_ swig_type_902;
-typedef _gostring_ swig_type_903;
-typedef _gostring_ swig_type_904;
+typedef _gostring_ swig_type_899;
+typedef long long swig_type_900;
+typedef long long swig_type_901;
+typedef long long swig_type_902;
+typedef long long swig_type_903;
+typedef long long swig_type_904;
 typedef _gostring_ swig_type_905;
 typedef long long swig_type_906;
 typedef _gostring_ swig_type_907;
-typedef long long swig_type_908;
-typedef _gostring_ swig_type_909;
-typedef long long swig_type_910;
-typedef _gostring_ swig_type_911;
+typedef _gostring_ swig_type_908;
+typedef long long swig_type_909;
+typedef _gostring_ swig_type_910;
+typedef _goslice_ swig_type_911;
 typedef long long swig_type_912;
-typedef _gostring_ swig_type_913;
+typedef _goslice_ swig_type_913;
 typedef long long swig_type_914;
-typedef _gostring_ swig_type_915;
+typedef _goslice_ swig_type_915;
 typedef long long swig_type_916;
-typedef _gostring_ swig_type_917;
+typedef _goslice_ swig_type_917;
 typedef long long swig_type_918;
 typedef _gostring_ swig_type_919;
-typedef _gostring_ swig_type_920;
-typedef long long swig_type_921;
-typedef _gostring_ swig_type_922;
+typedef long long swig_type_920;
+typedef _goslice_ swig_type_921;
+typedef _goslice_ swig_type_922;
 typedef _gostring_ swig_type_923;
-typedef _gostring_ swig_type_924;
-typedef long long swig_type_925;
-typedef long long swig_type_926;
-typedef long long swig_type_927;
-typedef long long swig_type_928;
-typedef long long swig_type_929;
-typedef long long swig_type_930;
-typedef long long swig_type_931;
+typedef long long swig_type_924;
+typedef _goslice_ swig_type_925;
+typedef _goslice_ swig_type_926;
+typedef _gostring_ swig_type_927;
+typedef _gostring_ swig_type_928;
+typedef _gostring_ swig_type_929;
+typedef _gostring_ swig_type_930;
+typedef _gostring_ swig_type_931;
 typedef long long swig_type_932;
-typedef long long swig_type_933;
+typedef _gostring_ swig_type_933;
 typedef long long swig_type_934;
-typedef long long swig_type_935;
+typedef _gostring_ swig_type_935;
 typedef long long swig_type_936;
-typedef long long swig_type_937;
+typedef _gostring_ swig_type_937;
 typedef long long swig_type_938;
 typedef _gostring_ swig_type_939;
 typedef long long swig_type_940;
-typedef long long swig_type_941;
+typedef _gostring_ swig_type_941;
 typedef long long swig_type_942;
-typedef long long swig_type_943;
+typedef _gostring_ swig_type_943;
 typedef long long swig_type_944;
-typedef long long swig_type_945;
-typedef long long swig_type_946;
+typedef _gostring_ swig_type_945;
+typedef _gostring_ swig_type_946;
 typedef long long swig_type_947;
-typedef long long swig_type_948;
+typedef _gostring_ swig_type_948;
 typedef _gostring_ swig_type_949;
-typedef long long swig_type_950;
-typedef _gostring_ swig_type_951;
+typedef _gostring_ swig_type_950;
+typedef long long swig_type_951;
 typedef long long swig_type_952;
-typedef _gostring_ swig_type_953;
-typedef _gostring_ swig_type_954;
+typedef long long swig_type_953;
+typedef long long swig_type_954;
 typedef long long swig_type_955;
-typedef _goslice_ swig_type_956;
-typedef _gostring_ swig_type_957;
+typedef long long swig_type_956;
+typedef long long swig_type_957;
 typedef long long swig_type_958;
-typedef _gostring_ swig_type_959;
-typedef _goslice_ swig_type_960;
+typedef long long swig_type_959;
+typedef long long swig_type_960;
 typedef long long swig_type_961;
-typedef _gostring_ swig_type_962;
+typedef long long swig_type_962;
 typedef long long swig_type_963;
 typedef long long swig_type_964;
-typedef _goslice_ swig_type_965;
+typedef _gostring_ swig_type_965;
 typedef long long swig_type_966;
 typedef long long swig_type_967;
 typedef long long swig_type_968;
-typedef _goslice_ swig_type_969;
+typedef long long swig_type_969;
 typedef long long swig_type_970;
 typedef long long swig_type_971;
-typedef _gostring_ swig_type_972;
-typedef _gostring_ swig_type_973;
+typedef long long swig_type_972;
+typedef long long swig_type_973;
 typedef long long swig_type_974;
-typedef _goslice_ swig_type_975;
+typedef _gostring_ swig_type_975;
 typedef long long swig_type_976;
 typedef _gostring_ swig_type_977;
 typedef long long swig_type_978;
 typedef _gostring_ swig_type_979;
-typedef long long swig_type_980;
-typedef _goslice_ swig_type_981;
-typedef long long swig_type_982;
+typedef _gostring_ swig_type_980;
+typedef long long swig_type_981;
+typedef _goslice_ swig_type_982;
 typedef _gostring_ swig_type_983;
 typedef long long swig_type_984;
 typedef _gostring_ swig_type_985;
-typedef long long swig_type_986;
+typedef _goslice_ swig_type_986;
 typedef long long swig_type_987;
-typedef long long swig_type_988;
-typedef _gostring_ swig_type_989;
+typedef _gostring_ swig_type_988;
+typedef long long swig_type_989;
 typedef long long swig_type_990;
-typedef _gostring_ swig_type_991;
+typedef _goslice_ swig_type_991;
 typedef long long swig_type_992;
-extern void _wrap_Swig_free_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_cdist_e07749338ed30412(swig_intgo arg1);
-extern swig_intgo _wrap_DIST_OK_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_CANCELLED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_UNKNOWN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ABORTED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_INTERNAL_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_F16_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_BF16_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_F32_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_F64_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_I8_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_U8_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_I16_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_U16_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_I32_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_U32_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_I64_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_U64_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COMPLEX64_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_BOOL_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_AUTO_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_NONE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_GLOO_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ASSIGN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_LOG_INFO_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_TASK_UNSET_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_e07749338ed30412(void);
+typedef long long swig_type_993;
+typedef long long swig_type_994;
+typedef _goslice_ swig_type_995;
+typedef long long swig_type_996;
+typedef long long swig_type_997;
+typedef _gostring_ swig_type_998;
+typedef _gostring_ swig_type_999;
+typedef long long swig_type_1000;
+typedef _goslice_ swig_type_1001;
+typedef long long swig_type_1002;
+typedef _gostring_ swig_type_1003;
+typedef long long swig_type_1004;
+typedef _gostring_ swig_type_1005;
+typedef long long swig_type_1006;
+typedef _goslice_ swig_type_1007;
+typedef long long swig_type_1008;
+typedef _gostring_ swig_type_1009;
+typedef long long swig_type_1010;
+typedef _gostring_ swig_type_1011;
+typedef long long swig_type_1012;
+typedef long long swig_type_1013;
+typedef long long swig_type_1014;
+typedef _gostring_ swig_type_1015;
+typedef long long swig_type_1016;
+typedef _gostring_ swig_type_1017;
+typedef long long swig_type_1018;
+extern void _wrap_Swig_free_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_cdist_275a1abe5512c9a8(swig_intgo arg1);
+extern swig_intgo _wrap_DIST_OK_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_CANCELLED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_UNKNOWN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ABORTED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_INTERNAL_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_F16_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_BF16_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_F32_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_F64_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_I8_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_U8_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_I16_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_U16_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_I32_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_U32_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_I64_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_U64_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COMPLEX64_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_BOOL_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_AUTO_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_NONE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_GRPC_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_GLOO_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_REFORM_EXPLICIT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ASSIGN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_LOG_INFO_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_TASK_UNSET_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_275a1abe5512c9a8(void);
 
 #cgo pkg-config: dist
 
-extern swig_type_1 _wrap_memory_counter_cdist_e07749338ed30412(void);
-extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_e07749338ed30412(int);
-extern void _wrap_DeleteDirectorCallbacks_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_delete_Callbacks_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_intgo _wrap_Callbacks_replica_cdist_e07749338ed30412(uintptr_t arg1, swig_type_2 arg2, swig_type_3 arg3);
-extern swig_type_4 _wrap_Callbacks_values_cdist_e07749338ed30412(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_type_8 arg5);
-extern swig_type_9 _wrap_Callbacks_merge_cdist_e07749338ed30412(uintptr_t arg1, swig_type_10 arg2, swig_type_11 arg3, swig_type_12 arg4);
-extern swig_intgo _wrap_Callbacks_update_cdist_e07749338ed30412(uintptr_t arg1, swig_type_13 arg2, swig_type_14 arg3, swig_type_15 arg4);
-extern swig_type_16 _wrap_Callbacks_update_values_cdist_e07749338ed30412(uintptr_t arg1, swig_type_17 arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
-extern swig_type_22 _wrap_Callbacks_source_cdist_e07749338ed30412(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
-extern swig_type_25 _wrap_Callbacks_file_source_cdist_e07749338ed30412(uintptr_t arg1, swig_type_26 arg2, swig_type_27 arg3, swig_type_28 arg4, swig_type_29 arg5);
-extern swig_type_30 _wrap_Callbacks_dataset_cdist_e07749338ed30412(uintptr_t arg1, swig_type_31 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
-extern swig_type_32 _wrap_Callbacks_dataset_reduce_cdist_e07749338ed30412(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
-extern swig_type_36 _wrap_Callbacks_value_cdist_e07749338ed30412(uintptr_t arg1, swig_type_37 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_38 _wrap_Callbacks_initial_cdist_e07749338ed30412(uintptr_t arg1, swig_type_39 arg2);
-extern void _wrap_Callbacks_loop_cdist_e07749338ed30412(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4);
-extern void _wrap_Callbacks_reduce_cdist_e07749338ed30412(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_intgo arg6);
-extern void _wrap_Callbacks_apply_cdist_e07749338ed30412(uintptr_t arg1, swig_type_47 arg2, swig_type_48 arg3, swig_type_49 arg4, swig_type_50 arg5, swig_intgo arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
-extern swig_intgo _wrap_Callbacks_reduce_components_cdist_e07749338ed30412(uintptr_t arg1, swig_type_54 arg2, swig_intgo arg3, swig_type_55 arg4, swig_type_56 arg5, swig_type_57 arg6);
-extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_e07749338ed30412(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4, swig_type_61 arg5);
-extern swig_intgo _wrap_Callbacks_gather_components_cdist_e07749338ed30412(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6);
-extern void _wrap_Callbacks_log_cdist_e07749338ed30412(uintptr_t arg1, swig_type_66 arg2, swig_intgo arg3, swig_type_67 arg4);
-extern void _wrap_Callbacks_release_cdist_e07749338ed30412(uintptr_t arg1, swig_type_68 arg2);
-extern void _wrap_set_callbacks_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_ClusterJobs_add_cdist_e07749338ed30412(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4, swig_type_72 arg5);
-extern swig_type_73 _wrap_ClusterJobs_size_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_74 _wrap_ClusterJobs_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_ClusterJobs_cdist_e07749338ed30412(void);
-extern void _wrap_delete_ClusterJobs_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverAnswer_has_task_type_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_ResolverAnswer_set_text_cdist_e07749338ed30412(uintptr_t arg1, swig_type_75 arg2);
-extern void _wrap_ResolverAnswer_set_number_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_ResolverAnswer_set_spec_cdist_e07749338ed30412(uintptr_t arg1, swig_type_76 arg2);
-extern swig_intgo _wrap_RESOLVER_SPEC_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_RESOLVER_RPC_LAYER_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e07749338ed30412(void);
-extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e07749338ed30412(int);
-extern void _wrap_DeleteDirectorResolverCallbacks_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_delete_ResolverCallbacks_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_e07749338ed30412(uintptr_t arg1, swig_type_77 arg2, swig_intgo arg3, swig_type_78 arg4, swig_intgo arg5, swig_type_79 arg6, uintptr_t arg7);
-extern void _wrap_set_resolver_callbacks_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_80 _wrap_cluster_resolver_create_host_cdist_e07749338ed30412(swig_type_81 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_82 _wrap_partitions_fixed_shards_cdist_e07749338ed30412(swig_type_83 arg1, swig_type_84 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_type_85 _wrap_partitions_min_size_cdist_e07749338ed30412(swig_type_86 arg1, swig_type_87 arg2, swig_intgo arg3, swig_type_88 arg4, swig_type_89 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_90 _wrap_partitions_max_size_cdist_e07749338ed30412(swig_type_91 arg1, swig_type_92 arg2, swig_intgo arg3, swig_type_93 arg4, swig_type_94 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_95 _wrap_dist_cluster_spec_from_json_cdist_e07749338ed30412(swig_type_96 arg1, swig_voidp arg2);
-extern swig_type_97 _wrap_dist_cluster_spec_create_cdist_e07749338ed30412(swig_type_98 arg1, swig_type_99 arg2, swig_voidp arg3);
-extern swig_type_100 _wrap_dist_cluster_spec_union_cdist_e07749338ed30412(swig_type_101 arg1, swig_type_102 arg2, swig_voidp arg3);
-extern void _wrap_dist_cluster_spec_destroy_cdist_e07749338ed30412(swig_type_103 arg1);
-extern swig_type_104 _wrap_dist_cluster_spec_num_jobs_cdist_e07749338ed30412(swig_type_105 arg1);
-extern swig_type_106 _wrap_dist_cluster_spec_job_cdist_e07749338ed30412(swig_type_107 arg1, swig_type_108 arg2);
-extern swig_type_109 _wrap_dist_cluster_spec_num_tasks_cdist_e07749338ed30412(swig_type_110 arg1, swig_type_111 arg2, swig_voidp arg3);
-extern swig_type_112 _wrap_dist_cluster_spec_task_indices_cdist_e07749338ed30412(swig_type_113 arg1, swig_type_114 arg2, swig_voidp arg3, swig_type_115 arg4, swig_voidp arg5);
-extern swig_type_116 _wrap_dist_cluster_spec_task_address_cdist_e07749338ed30412(swig_type_117 arg1, swig_type_118 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_e07749338ed30412(swig_type_119 arg1, swig_type_120 arg2);
-extern swig_type_121 _wrap_dist_cluster_spec_json_cdist_e07749338ed30412(swig_type_122 arg1);
-extern swig_type_123 _wrap_dist_cluster_validate_cdist_e07749338ed30412(swig_type_124 arg1, swig_type_125 arg2, swig_intgo arg3);
-extern swig_type_126 _wrap_dist_cluster_is_chief_cdist_e07749338ed30412(swig_type_127 arg1, swig_type_128 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_129 _wrap_dist_cluster_collective_leader_cdist_e07749338ed30412(swig_type_130 arg1, swig_type_131 arg2, swig_intgo arg3, swig_type_132 arg4, swig_type_133 arg5);
-extern swig_type_134 _wrap_dist_cluster_coordination_leader_cdist_e07749338ed30412(swig_type_135 arg1, swig_type_136 arg2, swig_type_137 arg3);
-extern swig_type_138 _wrap_dist_cluster_worker_count_cdist_e07749338ed30412(swig_type_139 arg1, swig_type_140 arg2, swig_voidp arg3);
-extern swig_type_141 _wrap_dist_cluster_id_in_cluster_cdist_e07749338ed30412(swig_type_142 arg1, swig_type_143 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_144 _wrap_dist_cluster_should_save_checkpoint_cdist_e07749338ed30412(swig_type_145 arg1, swig_type_146 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_147 _wrap_dist_cluster_should_save_summary_cdist_e07749338ed30412(swig_type_148 arg1, swig_type_149 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_150 _wrap_dist_cluster_should_evaluate_cdist_e07749338ed30412(swig_type_151 arg1, swig_type_152 arg2, swig_intgo arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_153 arg2);
-extern swig_type_154 _wrap_dist_cluster_resolver_options_environment_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_155 arg2);
-extern swig_type_156 _wrap_dist_cluster_resolver_options_session_address_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_157 arg2);
-extern swig_type_158 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_cluster_resolver_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e07749338ed30412(uintptr_t arg1, swig_type_159 arg2);
-extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e07749338ed30412(uintptr_t arg1, swig_type_160 arg2);
-extern swig_type_161 _wrap_dist_cluster_resolver_create_simple_cdist_e07749338ed30412(swig_type_162 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_163 _wrap_dist_cluster_resolver_create_tf_config_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_slurm_options_has_rank_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_has_rank_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_rank_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_rank_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_num_tasks_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_num_tasks_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_host_list_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_164 arg2);
-extern swig_type_165 _wrap_dist_slurm_options_host_list_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_166 arg2);
-extern swig_type_167 _wrap_dist_slurm_options_tasks_per_node_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_port_base_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_port_base_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_slurm_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_slurm_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_set_jobs_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_168 _wrap_dist_cluster_resolver_create_slurm_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_169 _wrap_dist_slurm_expand_tasks_per_node_cdist_e07749338ed30412(swig_type_170 arg1, swig_voidp arg2, swig_type_171 arg3, swig_voidp arg4);
-extern void _wrap_dist_kubernetes_options_has_index_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_has_index_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_index_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_index_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_first_index_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_first_index_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_port_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_port_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_host_name_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_172 arg2);
-extern swig_type_173 _wrap_dist_kubernetes_options_host_name_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_service_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_174 arg2);
-extern swig_type_175 _wrap_dist_kubernetes_options_service_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_name_space_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_176 arg2);
-extern swig_type_177 _wrap_dist_kubernetes_options_name_space_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_domain_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_178 arg2);
-extern swig_type_179 _wrap_dist_kubernetes_options_domain_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_kubernetes_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_180 _wrap_dist_cluster_resolver_create_kubernetes_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_181 _wrap_dist_cluster_resolver_create_union_cdist_e07749338ed30412(swig_type_182 arg1, swig_type_183 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_destroy_cdist_e07749338ed30412(swig_type_184 arg1);
-extern swig_type_185 _wrap_dist_cluster_resolver_spec_cdist_e07749338ed30412(swig_type_186 arg1, swig_voidp arg2);
-extern swig_type_187 _wrap_dist_cluster_resolver_task_type_cdist_e07749338ed30412(swig_type_188 arg1, swig_type_189 arg2, swig_type_190 arg3, swig_voidp arg4);
-extern swig_type_191 _wrap_dist_cluster_resolver_task_id_cdist_e07749338ed30412(swig_type_192 arg1, swig_voidp arg2);
-extern swig_type_193 _wrap_dist_cluster_resolver_rpc_layer_cdist_e07749338ed30412(swig_type_194 arg1, swig_type_195 arg2, swig_type_196 arg3, swig_voidp arg4);
-extern swig_type_197 _wrap_dist_cluster_resolver_environment_cdist_e07749338ed30412(swig_type_198 arg1, swig_type_199 arg2, swig_type_200 arg3, swig_voidp arg4);
-extern swig_type_201 _wrap_dist_cluster_resolver_master_cdist_e07749338ed30412(swig_type_202 arg1, swig_type_203 arg2, swig_intgo arg3, swig_type_204 arg4, swig_type_205 arg5, swig_type_206 arg6);
-extern swig_type_207 _wrap_dist_cluster_resolver_num_accelerators_cdist_e07749338ed30412(swig_type_208 arg1, swig_type_209 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_210 _wrap_dist_cluster_resolver_gpu_ids_cdist_e07749338ed30412(swig_type_211 arg1, swig_type_212 arg2, swig_type_213 arg3);
-extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e07749338ed30412(void);
-extern swig_type_214 _wrap_dist_partitions_part_cdist_e07749338ed30412(swig_type_215 arg1, swig_type_216 arg2, swig_type_217 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_218 _wrap_dist_partitions_part_of_cdist_e07749338ed30412(swig_type_219 arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_intgo _wrap_dist_version_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_dist_has_feature_cdist_e07749338ed30412(swig_type_222 arg1);
-extern swig_type_223 _wrap_dist_status_name_cdist_e07749338ed30412(swig_intgo arg1);
-extern swig_type_224 _wrap_dist_fail_cdist_e07749338ed30412(swig_intgo arg1, swig_type_225 arg2);
-extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e07749338ed30412(void);
-extern swig_type_226 _wrap_dist_enum_name_cdist_e07749338ed30412(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_227 _wrap_dist_enum_from_name_cdist_e07749338ed30412(swig_intgo arg1, swig_type_228 arg2, swig_voidp arg3);
-extern void _wrap_dist_strategy_options_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_num_replicas_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_threads_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_placement_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_229 arg2);
-extern swig_type_230 _wrap_dist_strategy_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_parameter_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_231 arg2);
-extern swig_type_232 _wrap_dist_strategy_options_parameter_device_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_communication_set_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cross_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_233 arg2);
-extern swig_type_234 _wrap_dist_strategy_options_cross_device_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_device_assignment_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_235 arg2);
-extern swig_type_236 _wrap_dist_strategy_options_device_assignment_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_237 arg2);
-extern swig_type_238 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_async_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_239 arg2);
-extern swig_type_240 _wrap_dist_strategy_options_async_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_241 arg2);
-extern swig_type_242 _wrap_dist_strategy_options_cluster_resolver_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_network_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_243 arg2);
-extern swig_type_244 _wrap_dist_strategy_options_network_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_numerics_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_transport_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_245 arg2);
-extern swig_type_246 _wrap_dist_strategy_options_staging_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_count_memory_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_strategy_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_e07749338ed30412(uintptr_t arg1, swig_type_247 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_e07749338ed30412(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_e07749338ed30412(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4);
-extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e07749338ed30412(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_e07749338ed30412(uintptr_t arg1, swig_type_255 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_256 _wrap_dist_strategy_create_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_257 _wrap_dist_strategy_destroy_cdist_e07749338ed30412(swig_type_258 arg1);
-extern swig_type_259 _wrap_dist_strategy_cancel_cdist_e07749338ed30412(swig_type_260 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_e07749338ed30412(swig_type_261 arg1);
-extern swig_type_262 _wrap_dist_strategy_shutdown_cdist_e07749338ed30412(swig_type_263 arg1, swig_type_264 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_cdist_e07749338ed30412(swig_type_265 arg1);
-extern swig_type_266 _wrap_dist_strategy_device_cdist_e07749338ed30412(swig_type_267 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_268 _wrap_dist_strategy_parameter_device_cdist_e07749338ed30412(swig_type_269 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_270 _wrap_dist_canonical_device_cdist_e07749338ed30412(swig_type_271 arg1, swig_type_272 arg2, swig_type_273 arg3);
-extern void _wrap_dist_strategy_properties_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_workers_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_between_graph_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_init_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_worker_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_first_replica_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_properties_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_strategy_properties_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_274 _wrap_dist_strategy_query_cdist_e07749338ed30412(swig_type_275 arg1, uintptr_t arg2);
-extern swig_type_276 _wrap_dist_strategy_cluster_resolver_cdist_e07749338ed30412(swig_type_277 arg1, swig_voidp arg2);
-extern void _wrap_dist_network_options_credit_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_278 arg2);
-extern swig_type_279 _wrap_dist_network_options_credit_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_network_options_count_memory_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_network_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_network_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_280 _wrap_dist_network_create_cdist_e07749338ed30412(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_network_destroy_cdist_e07749338ed30412(swig_type_281 arg1);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_282 arg2);
-extern swig_type_283 _wrap_dist_run_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_284 arg2);
-extern swig_type_285 _wrap_dist_run_options_cancel_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_run_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_run_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_286 _wrap_dist_run_cdist_e07749338ed30412(swig_type_287 arg1, swig_type_288 arg2, uintptr_t arg3);
-extern swig_type_289 _wrap_dist_run_values_cdist_e07749338ed30412(swig_type_290 arg1, swig_type_291 arg2, swig_type_292 arg3, swig_type_293 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_e07749338ed30412(swig_type_294 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_e07749338ed30412(swig_type_295 arg1);
-extern swig_type_296 _wrap_dist_replica_strategy_cdist_e07749338ed30412(swig_type_297 arg1);
-extern swig_type_298 _wrap_dist_parallel_for_cdist_e07749338ed30412(swig_type_299 arg1, swig_type_300 arg2, swig_type_301 arg3, swig_type_302 arg4, swig_type_303 arg5);
-extern swig_type_304 _wrap_dist_merge_call_cdist_e07749338ed30412(swig_type_305 arg1, swig_type_306 arg2, swig_type_307 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_308 _wrap_dist_replica_enter_cdist_e07749338ed30412(swig_type_309 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_310 _wrap_dist_replica_leave_cdist_e07749338ed30412(swig_type_311 arg1, swig_intgo arg2);
-extern swig_type_312 _wrap_dist_replica_detach_cdist_e07749338ed30412(swig_type_313 arg1);
-extern swig_type_314 _wrap_dist_replica_attach_cdist_e07749338ed30412(swig_type_315 arg1);
-extern swig_type_316 _wrap_dist_cancel_create_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_317 _wrap_dist_cancel_signal_cdist_e07749338ed30412(swig_type_318 arg1, swig_type_319 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_e07749338ed30412(swig_type_320 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_e07749338ed30412(swig_type_321 arg1);
-extern void _wrap_dist_collective_options_numerics_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_322 arg2);
-extern swig_type_323 _wrap_dist_collective_options_tag_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_324 arg2);
-extern swig_type_325 _wrap_dist_collective_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_326 arg2);
-extern swig_type_327 _wrap_dist_collective_options_group_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_328 arg2);
-extern swig_type_329 _wrap_dist_collective_options_contributions_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_axis_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_planned_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_330 arg2);
-extern swig_type_331 _wrap_dist_collective_options_bytes_per_pack_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_implementation_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_332 arg2);
-extern swig_type_333 _wrap_dist_collective_options_cancel_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_334 arg2);
-extern swig_type_335 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_collective_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_collective_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_e07749338ed30412(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_e07749338ed30412(uintptr_t arg1, swig_type_338 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_e07749338ed30412(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3);
-extern void _wrap_dist_collective_options_begin_work_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_341 _wrap_dist_collective_options_work_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_342 _wrap_dist_all_reduce_cdist_e07749338ed30412(swig_type_343 arg1, swig_intgo arg2, swig_type_344 arg3, swig_type_345 arg4, swig_type_346 arg5, uintptr_t arg6);
-extern swig_type_347 _wrap_dist_reduce_to_root_cdist_e07749338ed30412(swig_type_348 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_349 arg4, swig_type_350 arg5, swig_type_351 arg6, uintptr_t arg7);
-extern swig_type_352 _wrap_dist_reduce_scatter_cdist_e07749338ed30412(swig_type_353 arg1, swig_intgo arg2, swig_type_354 arg3, swig_type_355 arg4, swig_type_356 arg5, uintptr_t arg6);
-extern swig_type_357 _wrap_dist_all_gather_cdist_e07749338ed30412(swig_type_358 arg1, swig_type_359 arg2, swig_type_360 arg3, swig_type_361 arg4, uintptr_t arg5);
-extern swig_type_362 _wrap_dist_gather_to_root_cdist_e07749338ed30412(swig_type_363 arg1, swig_intgo arg2, swig_type_364 arg3, swig_type_365 arg4, swig_type_366 arg5, uintptr_t arg6);
-extern swig_type_367 _wrap_dist_broadcast_cdist_e07749338ed30412(swig_type_368 arg1, swig_intgo arg2, swig_type_369 arg3, swig_type_370 arg4, swig_type_371 arg5, uintptr_t arg6);
-extern swig_type_372 _wrap_dist_scatter_from_root_cdist_e07749338ed30412(swig_type_373 arg1, swig_intgo arg2, swig_type_374 arg3, swig_type_375 arg4, swig_type_376 arg5, uintptr_t arg6);
-extern swig_type_377 _wrap_dist_all_to_all_cdist_e07749338ed30412(swig_type_378 arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, uintptr_t arg5);
-extern swig_type_382 _wrap_dist_scan_cdist_e07749338ed30412(swig_type_383 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_384 arg4, swig_type_385 arg5, swig_type_386 arg6, uintptr_t arg7);
-extern swig_type_387 _wrap_dist_permute_cdist_e07749338ed30412(swig_type_388 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_389 arg4, swig_type_390 arg5, swig_type_391 arg6, uintptr_t arg7);
-extern swig_type_392 _wrap_dist_barrier_cdist_e07749338ed30412(swig_type_393 arg1, uintptr_t arg2);
-extern swig_type_394 _wrap_dist_all_reduce_value_cdist_e07749338ed30412(swig_type_395 arg1, swig_intgo arg2, swig_type_396 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_397 _wrap_dist_all_gather_value_cdist_e07749338ed30412(swig_type_398 arg1, swig_type_399 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_400 _wrap_dist_group_create_cdist_e07749338ed30412(swig_type_401 arg1, swig_type_402 arg2, swig_type_403 arg3, swig_voidp arg4);
-extern swig_type_404 _wrap_dist_group_destroy_cdist_e07749338ed30412(swig_type_405 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_e07749338ed30412(swig_type_406 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_e07749338ed30412(swig_type_407 arg1, swig_intgo arg2);
-extern void _wrap_dist_communication_options_implementation_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_408 arg2);
-extern swig_type_409 _wrap_dist_communication_options_bytes_per_pack_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_410 arg2);
-extern swig_type_411 _wrap_dist_communication_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_communication_options_has_timeout_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_communication_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_communication_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_412 _wrap_dist_communication_options_merge_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_dist_apply_options_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_apply_options_learning_rate_set_cdist_e07749338ed30412(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_learning_rate_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_apply_options_momentum_set_cdist_e07749338ed30412(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_momentum_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_apply_options_clip_norm_set_cdist_e07749338ed30412(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_clip_norm_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_apply_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_apply_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_e07749338ed30412(uintptr_t arg1, swig_type_413 arg2, swig_type_414 arg3, swig_type_415 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_e07749338ed30412(uintptr_t arg1, swig_type_416 arg2);
-extern void _wrap_dist_apply_options_want_norm_cdist_e07749338ed30412(uintptr_t arg1);
-extern double _wrap_dist_apply_options_norm_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_417 _wrap_dist_reduce_apply_cdist_e07749338ed30412(swig_type_418 arg1, swig_intgo arg2, swig_type_419 arg3, swig_type_420 arg4, swig_type_421 arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_422 _wrap_dist_communication_options_describe_cdist_e07749338ed30412(uintptr_t arg1, swig_type_423 arg2, swig_type_424 arg3);
-extern swig_type_425 _wrap_dist_work_test_cdist_e07749338ed30412(swig_type_426 arg1, swig_voidp arg2);
-extern swig_type_427 _wrap_dist_work_wait_cdist_e07749338ed30412(swig_type_428 arg1, swig_type_429 arg2);
-extern swig_type_430 _wrap_dist_work_wait_any_cdist_e07749338ed30412(swig_type_431 arg1, swig_type_432 arg2, swig_type_433 arg3, swig_voidp arg4);
-extern swig_type_434 _wrap_dist_work_cancel_cdist_e07749338ed30412(swig_type_435 arg1);
-extern void _wrap_dist_work_destroy_cdist_e07749338ed30412(swig_type_436 arg1);
-extern swig_type_437 _wrap_dist_work_start_cdist_e07749338ed30412(swig_type_438 arg1);
-extern swig_type_439 _wrap_dist_work_ready_cdist_e07749338ed30412(swig_type_440 arg1, swig_type_441 arg2);
-extern swig_type_442 _wrap_dist_value_create_tensor_cdist_e07749338ed30412(swig_type_443 arg1, swig_type_444 arg2, swig_voidp arg3);
-extern swig_type_445 _wrap_dist_value_wrap_tensor_cdist_e07749338ed30412(swig_type_446 arg1, swig_type_447 arg2, swig_type_448 arg3, swig_voidp arg4);
-extern swig_type_449 _wrap_dist_value_create_per_replica_cdist_e07749338ed30412(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_voidp arg4);
-extern swig_type_453 _wrap_dist_value_create_mirrored_cdist_e07749338ed30412(swig_type_454 arg1, swig_type_455 arg2, swig_type_456 arg3, swig_voidp arg4);
-extern swig_type_457 _wrap_dist_value_create_list_cdist_e07749338ed30412(swig_type_458 arg1, swig_type_459 arg2, swig_type_460 arg3, swig_voidp arg4);
-extern swig_type_461 _wrap_dist_value_create_tuple_cdist_e07749338ed30412(swig_type_462 arg1, swig_type_463 arg2, swig_type_464 arg3, swig_voidp arg4);
-extern swig_type_465 _wrap_dist_value_create_dict_cdist_e07749338ed30412(swig_type_466 arg1, swig_type_467 arg2, swig_type_468 arg3, swig_type_469 arg4, swig_voidp arg5);
-extern swig_type_470 _wrap_dist_value_create_none_cdist_e07749338ed30412(swig_type_471 arg1, swig_voidp arg2);
-extern swig_type_472 _wrap_dist_value_create_variable_cdist_e07749338ed30412(swig_type_473 arg1, swig_voidp arg2);
-extern swig_type_474 _wrap_dist_values_from_function_cdist_e07749338ed30412(swig_type_475 arg1, swig_type_476 arg2, swig_voidp arg3);
-extern swig_type_477 _wrap_dist_value_retain_cdist_e07749338ed30412(swig_type_478 arg1);
-extern void _wrap_dist_value_release_cdist_e07749338ed30412(swig_type_479 arg1);
-extern swig_intgo _wrap_dist_value_kind_cdist_e07749338ed30412(swig_type_480 arg1);
-extern swig_type_481 _wrap_dist_value_size_cdist_e07749338ed30412(swig_type_482 arg1);
-extern swig_type_483 _wrap_dist_value_item_cdist_e07749338ed30412(swig_type_484 arg1, swig_type_485 arg2);
-extern swig_type_486 _wrap_dist_value_key_cdist_e07749338ed30412(swig_type_487 arg1, swig_type_488 arg2);
-extern swig_type_489 _wrap_dist_value_get_cdist_e07749338ed30412(swig_type_490 arg1, swig_type_491 arg2);
-extern swig_type_492 _wrap_dist_value_tensor_cdist_e07749338ed30412(swig_type_493 arg1, swig_type_494 arg2);
-extern swig_type_495 _wrap_dist_value_variable_cdist_e07749338ed30412(swig_type_496 arg1);
-extern swig_type_497 _wrap_dist_value_create_text_cdist_e07749338ed30412(swig_type_498 arg1, swig_type_499 arg2, swig_voidp arg3);
-extern swig_type_500 _wrap_dist_value_wrap_object_cdist_e07749338ed30412(swig_type_501 arg1, swig_type_502 arg2, swig_voidp arg3);
-extern swig_type_503 _wrap_dist_value_create_composite_cdist_e07749338ed30412(swig_type_504 arg1, swig_intgo arg2, swig_type_505 arg3, swig_type_506 arg4, swig_voidp arg5);
-extern swig_type_507 _wrap_dist_value_text_cdist_e07749338ed30412(swig_type_508 arg1);
-extern swig_type_509 _wrap_dist_value_object_cdist_e07749338ed30412(swig_type_510 arg1);
-extern swig_type_511 _wrap_dist_value_from_dlpack_cdist_e07749338ed30412(swig_type_512 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_513 _wrap_dist_value_to_dlpack_cdist_e07749338ed30412(swig_type_514 arg1, uintptr_t arg2);
-extern void _wrap_dist_variable_options_aggregation_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_515 arg2);
-extern swig_type_516 _wrap_dist_variable_options_name_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_variable_options_synchronization_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_variable_options_trainable_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_trainable_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_variable_options_partitions_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_variable_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_variable_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_e07749338ed30412(uintptr_t arg1, swig_type_517 arg2);
-extern swig_type_518 _wrap_dist_variable_create_cdist_e07749338ed30412(swig_type_519 arg1, swig_type_520 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_e07749338ed30412(swig_type_521 arg1);
-extern swig_type_522 _wrap_dist_variable_name_cdist_e07749338ed30412(swig_type_523 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_e07749338ed30412(swig_type_524 arg1);
-extern swig_type_525 _wrap_dist_variable_component_cdist_e07749338ed30412(swig_type_526 arg1, swig_intgo arg2, swig_type_527 arg3);
-extern swig_type_528 _wrap_dist_variable_read_cdist_e07749338ed30412(swig_type_529 arg1, swig_type_530 arg2, swig_voidp arg3);
-extern swig_type_531 _wrap_dist_variable_assign_cdist_e07749338ed30412(swig_type_532 arg1, swig_type_533 arg2, swig_intgo arg3, swig_type_534 arg4);
-extern swig_type_535 _wrap_dist_replica_read_cdist_e07749338ed30412(swig_type_536 arg1, swig_type_537 arg2, swig_voidp arg3);
-extern swig_type_538 _wrap_dist_replica_assign_cdist_e07749338ed30412(swig_type_539 arg1, swig_type_540 arg2, swig_intgo arg3, swig_type_541 arg4, uintptr_t arg5);
-extern swig_type_542 _wrap_dist_replica_variable_cdist_e07749338ed30412(swig_type_543 arg1, swig_type_544 arg2, swig_type_545 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_546 _wrap_dist_variable_class_cdist_e07749338ed30412(swig_type_547 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_e07749338ed30412(swig_type_548 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_e07749338ed30412(swig_type_549 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_e07749338ed30412(swig_type_550 arg1);
-extern swig_type_551 _wrap_dist_variable_copy_name_cdist_e07749338ed30412(swig_type_552 arg1, swig_intgo arg2);
-extern swig_type_553 _wrap_dist_variable_device_cdist_e07749338ed30412(swig_type_554 arg1, swig_type_555 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_556 _wrap_dist_variable_created_in_scope_cdist_e07749338ed30412(swig_type_557 arg1, swig_type_558 arg2, swig_voidp arg3);
-extern swig_type_559 _wrap_dist_variable_scatter_cdist_e07749338ed30412(swig_type_560 arg1, swig_type_561 arg2, swig_intgo arg3, swig_type_562 arg4);
-extern swig_type_563 _wrap_dist_replica_assign_value_cdist_e07749338ed30412(swig_type_564 arg1, swig_type_565 arg2, swig_intgo arg3, swig_type_566 arg4, uintptr_t arg5);
-extern swig_type_567 _wrap_dist_replica_scatter_cdist_e07749338ed30412(swig_type_568 arg1, swig_type_569 arg2, swig_intgo arg3, swig_type_570 arg4, uintptr_t arg5);
-extern swig_type_571 _wrap_dist_reduce_cdist_e07749338ed30412(swig_type_572 arg1, swig_intgo arg2, swig_type_573 arg3, swig_type_574 arg4, swig_type_575 arg5, swig_voidp arg6);
-extern swig_type_576 _wrap_dist_reduce_to_cdist_e07749338ed30412(swig_type_577 arg1, swig_intgo arg2, swig_type_578 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_579 _wrap_dist_batch_reduce_to_cdist_e07749338ed30412(swig_type_580 arg1, swig_intgo arg2, swig_type_581 arg3, uintptr_t arg4, swig_type_582 arg5, uintptr_t arg6, swig_type_583 arg7);
-extern swig_type_584 _wrap_dist_gather_cdist_e07749338ed30412(swig_type_585 arg1, swig_type_586 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_587 _wrap_dist_update_cdist_e07749338ed30412(swig_type_588 arg1, swig_type_589 arg2, swig_type_590 arg3, swig_type_591 arg4);
-extern void _wrap_dist_update_options_ungrouped_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_update_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_update_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_592 _wrap_dist_replica_update_cdist_e07749338ed30412(swig_type_593 arg1, swig_type_594 arg2, swig_type_595 arg3, swig_type_596 arg4, swig_type_597 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_598 _wrap_dist_local_results_cdist_e07749338ed30412(swig_type_599 arg1, swig_type_600 arg2, swig_voidp arg3);
-extern swig_type_601 _wrap_dist_broadcast_to_cdist_e07749338ed30412(swig_type_602 arg1, swig_type_603 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_604 _wrap_dist_destination_device_cdist_e07749338ed30412(swig_type_605 arg1, uintptr_t arg2, swig_type_606 arg3, swig_type_607 arg4);
-extern swig_type_608 _wrap_dist_update_values_cdist_e07749338ed30412(swig_type_609 arg1, swig_type_610 arg2, swig_type_611 arg3, swig_type_612 arg4, swig_type_613 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_614 _wrap_dist_update_non_slot_cdist_e07749338ed30412(swig_type_615 arg1, swig_type_616 arg2, swig_type_617 arg3, swig_type_618 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_619 _wrap_dist_value_container_cdist_e07749338ed30412(swig_type_620 arg1);
-extern swig_type_621 _wrap_dist_cross_device_reduce_cdist_e07749338ed30412(swig_type_622 arg1, swig_intgo arg2, swig_type_623 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_624 _wrap_dist_cross_device_batch_reduce_cdist_e07749338ed30412(swig_type_625 arg1, swig_intgo arg2, swig_type_626 arg3, uintptr_t arg4, swig_type_627 arg5, swig_type_628 arg6);
-extern swig_type_629 _wrap_dist_cross_device_broadcast_cdist_e07749338ed30412(swig_type_630 arg1, swig_type_631 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_632 _wrap_dist_cross_device_gather_cdist_e07749338ed30412(swig_type_633 arg1, swig_type_634 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_635 _wrap_dist_reduce_op_from_aggregation_cdist_e07749338ed30412(swig_intgo arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_options_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_num_packs_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_636 arg2);
-extern swig_type_637 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_638 arg2);
-extern swig_type_639 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_count_memory_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_cross_device_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_cross_device_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_e07749338ed30412(uintptr_t arg1, swig_type_640 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_e07749338ed30412(uintptr_t arg1, swig_type_641 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_642 _wrap_dist_cross_device_create_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_e07749338ed30412(swig_type_643 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_cdist_e07749338ed30412(swig_type_644 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_e07749338ed30412(swig_type_645 arg1);
-extern swig_type_646 _wrap_dist_cross_device_device_cdist_e07749338ed30412(swig_type_647 arg1);
-extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_648 arg2);
-extern swig_type_649 _wrap_dist_dataset_options_global_batch_size_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shuffle_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_prefetch_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_650 arg2);
-extern swig_type_651 _wrap_dist_dataset_options_seed_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shard_policy_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_num_workers_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_worker_index_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_worker_batches_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shard_hint_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_interleave_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_static_shapes_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_replication_mode_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_fetch_to_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_as_one_process_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_dataset_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_dataset_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_e07749338ed30412(uintptr_t arg1, swig_type_652 arg2, swig_type_653 arg3);
-extern swig_type_654 _wrap_dist_dataset_create_from_tensors_cdist_e07749338ed30412(swig_type_655 arg1, swig_type_656 arg2, swig_type_657 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_658 _wrap_dist_dataset_create_from_callback_cdist_e07749338ed30412(swig_type_659 arg1, swig_type_660 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_input_context_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_input_context_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_661 _wrap_dist_input_context_per_replica_batch_size_cdist_e07749338ed30412(uintptr_t arg1, swig_type_662 arg2, swig_voidp arg3);
-extern swig_type_663 _wrap_dist_dataset_create_from_function_cdist_e07749338ed30412(swig_type_664 arg1, swig_type_665 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_e07749338ed30412(swig_type_666 arg1);
-extern swig_type_667 _wrap_dist_iterator_create_cdist_e07749338ed30412(swig_type_668 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_669 arg2);
-extern swig_type_670 _wrap_dist_position_pass_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_671 arg2);
-extern swig_type_672 _wrap_dist_position_elements_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_673 arg2);
-extern swig_type_674 _wrap_dist_position_examples_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_675 arg2);
-extern swig_type_676 _wrap_dist_position_batches_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_position_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_position_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_677 _wrap_dist_iterator_position_cdist_e07749338ed30412(swig_type_678 arg1, uintptr_t arg2);
-extern swig_type_679 _wrap_dist_iterator_create_at_cdist_e07749338ed30412(swig_type_680 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_681 _wrap_dist_iterator_next_cdist_e07749338ed30412(swig_type_682 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_e07749338ed30412(swig_type_683 arg1);
-extern swig_type_684 _wrap_dist_dataset_create_from_files_cdist_e07749338ed30412(swig_type_685 arg1, swig_type_686 arg2, swig_type_687 arg3, swig_type_688 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_689 _wrap_dist_batch_sizes_for_worker_cdist_e07749338ed30412(swig_type_690 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_691 arg5, swig_type_692 arg6);
-extern swig_type_693 _wrap_dist_dataset_element_spec_cdist_e07749338ed30412(swig_type_694 arg1, swig_voidp arg2);
-extern swig_type_695 _wrap_dist_dataset_reduce_cdist_e07749338ed30412(swig_type_696 arg1, swig_type_697 arg2, swig_type_698 arg3, swig_voidp arg4);
-extern swig_type_699 _wrap_dist_dataset_check_shards_cdist_e07749338ed30412(swig_type_700 arg1, swig_type_701 arg2);
-extern swig_type_702 _wrap_dist_iterator_next_optional_cdist_e07749338ed30412(swig_type_703 arg1, swig_voidp arg2);
-extern void _wrap_dist_drift_num_copies_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_drift_replica_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_replica_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_drift_expected_replica_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_704 arg2);
-extern swig_type_705 _wrap_dist_drift_element_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_drift_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_drift_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_706 _wrap_dist_variable_check_drift_cdist_e07749338ed30412(swig_type_707 arg1, swig_type_708 arg2, uintptr_t arg3);
-extern swig_type_709 _wrap_dist_metric_create_cdist_e07749338ed30412(swig_type_710 arg1, swig_intgo arg2, swig_type_711 arg3, swig_voidp arg4);
-extern swig_type_712 _wrap_dist_metric_update_cdist_e07749338ed30412(swig_type_713 arg1, swig_type_714 arg2, swig_type_715 arg3, swig_type_716 arg4, swig_type_717 arg5);
-extern swig_type_718 _wrap_dist_metric_result_cdist_e07749338ed30412(swig_type_719 arg1, swig_type_720 arg2, swig_voidp arg3);
-extern swig_type_721 _wrap_dist_metric_reset_cdist_e07749338ed30412(swig_type_722 arg1, swig_type_723 arg2);
-extern swig_intgo _wrap_dist_metric_kind_cdist_e07749338ed30412(swig_type_724 arg1);
-extern swig_type_725 _wrap_dist_metric_name_cdist_e07749338ed30412(swig_type_726 arg1);
-extern swig_type_727 _wrap_dist_metric_variable_cdist_e07749338ed30412(swig_type_728 arg1);
-extern void _wrap_dist_metric_destroy_cdist_e07749338ed30412(swig_type_729 arg1);
-extern swig_type_730 _wrap_dist_average_loss_cdist_e07749338ed30412(swig_type_731 arg1, swig_type_732 arg2, swig_type_733 arg3, swig_type_734 arg4, swig_type_735 arg5);
-extern swig_type_736 _wrap_dist_scale_regularization_loss_cdist_e07749338ed30412(swig_type_737 arg1, swig_type_738 arg2, swig_type_739 arg3);
-extern swig_type_740 _wrap_dist_scope_enter_cdist_e07749338ed30412(swig_type_741 arg1);
-extern swig_type_742 _wrap_dist_scope_exit_cdist_e07749338ed30412(swig_type_743 arg1);
-extern swig_type_744 _wrap_dist_set_strategy_cdist_e07749338ed30412(swig_type_745 arg1);
-extern swig_type_746 _wrap_dist_get_strategy_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_dist_has_strategy_cdist_e07749338ed30412(void);
-extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_e07749338ed30412(void);
-extern swig_type_747 _wrap_dist_get_replica_cdist_e07749338ed30412(void);
-extern swig_type_748 _wrap_dist_colocate_enter_cdist_e07749338ed30412(swig_type_749 arg1, swig_type_750 arg2);
-extern swig_type_751 _wrap_dist_colocate_exit_cdist_e07749338ed30412(swig_type_752 arg1);
-extern void _wrap_dist_checkpoint_options_position_set_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_checkpoint_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_e07749338ed30412(uintptr_t arg1, swig_type_753 arg2, swig_type_754 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e07749338ed30412(uintptr_t arg1, swig_type_755 arg2, swig_type_756 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e07749338ed30412(uintptr_t arg1, swig_type_757 arg2, swig_type_758 arg3);
-extern swig_type_759 _wrap_dist_checkpoint_save_cdist_e07749338ed30412(swig_type_760 arg1, swig_type_761 arg2, swig_type_762 arg3, swig_type_763 arg4, uintptr_t arg5);
-extern swig_type_764 _wrap_dist_checkpoint_load_cdist_e07749338ed30412(swig_type_765 arg1, swig_type_766 arg2, swig_type_767 arg3, swig_type_768 arg4, uintptr_t arg5);
-extern swig_type_769 _wrap_dist_checkpoint_open_cdist_e07749338ed30412(swig_type_770 arg1, swig_type_771 arg2, swig_voidp arg3);
-extern swig_type_772 _wrap_dist_checkpoint_size_cdist_e07749338ed30412(swig_type_773 arg1);
-extern swig_type_774 _wrap_dist_checkpoint_name_cdist_e07749338ed30412(swig_type_775 arg1, swig_type_776 arg2);
-extern swig_type_777 _wrap_dist_checkpoint_spec_cdist_e07749338ed30412(swig_type_778 arg1, swig_type_779 arg2, swig_type_780 arg3);
-extern swig_type_781 _wrap_dist_checkpoint_read_cdist_e07749338ed30412(swig_type_782 arg1, swig_type_783 arg2, swig_voidp arg3);
-extern swig_type_784 _wrap_dist_checkpoint_num_metadata_cdist_e07749338ed30412(swig_type_785 arg1);
-extern swig_type_786 _wrap_dist_checkpoint_metadata_key_cdist_e07749338ed30412(swig_type_787 arg1, swig_type_788 arg2);
-extern swig_type_789 _wrap_dist_checkpoint_metadata_cdist_e07749338ed30412(swig_type_790 arg1, swig_type_791 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_e07749338ed30412(swig_type_792 arg1);
-extern uintptr_t _wrap_new_dist_topology_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_topology_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_793 _wrap_dist_topology_create_cdist_e07749338ed30412(swig_type_794 arg1, swig_type_795 arg2, swig_type_796 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_e07749338ed30412(swig_type_797 arg1);
-extern swig_type_798 _wrap_dist_device_assignment_build_cdist_e07749338ed30412(swig_type_799 arg1, swig_type_800 arg2, swig_type_801 arg3, swig_type_802 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_e07749338ed30412(swig_type_803 arg1);
-extern swig_type_804 _wrap_dist_topology_from_host_cdist_e07749338ed30412(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_e07749338ed30412(swig_type_805 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_e07749338ed30412(swig_type_806 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_e07749338ed30412(swig_type_807 arg1);
-extern swig_type_808 _wrap_dist_topology_num_missing_devices_cdist_e07749338ed30412(swig_type_809 arg1);
-extern swig_type_810 _wrap_dist_topology_task_at_cdist_e07749338ed30412(swig_type_811 arg1, swig_type_812 arg2, swig_voidp arg3);
-extern swig_type_813 _wrap_dist_topology_device_at_cdist_e07749338ed30412(swig_type_814 arg1, swig_type_815 arg2, swig_voidp arg3);
-extern swig_type_816 _wrap_dist_topology_cpu_at_cdist_e07749338ed30412(swig_type_817 arg1, swig_type_818 arg2, swig_voidp arg3);
-extern swig_type_819 _wrap_dist_topology_device_name_at_cdist_e07749338ed30412(swig_type_820 arg1, swig_type_821 arg2, swig_type_822 arg3, swig_type_823 arg4, swig_type_824 arg5);
-extern swig_type_825 _wrap_dist_topology_host_name_at_cdist_e07749338ed30412(swig_type_826 arg1, swig_type_827 arg2, swig_type_828 arg3, swig_type_829 arg4, swig_type_830 arg5);
-extern swig_type_831 _wrap_dist_device_assignment_create_cdist_e07749338ed30412(swig_type_832 arg1, swig_type_833 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_834 arg5, swig_voidp arg6);
-extern swig_type_835 _wrap_dist_device_assignment_create_single_cdist_e07749338ed30412(swig_type_836 arg1, swig_voidp arg2);
-extern swig_type_837 _wrap_dist_device_assignment_topology_cdist_e07749338ed30412(swig_type_838 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_e07749338ed30412(swig_type_839 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e07749338ed30412(swig_type_840 arg1);
-extern swig_type_841 _wrap_dist_device_assignment_device_cdist_e07749338ed30412(swig_type_842 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_843 _wrap_dist_device_assignment_device_name_cdist_e07749338ed30412(swig_type_844 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_845 arg4, swig_type_846 arg5, swig_type_847 arg6);
-extern swig_type_848 _wrap_dist_device_assignment_host_name_cdist_e07749338ed30412(swig_type_849 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_850 arg4, swig_type_851 arg5, swig_type_852 arg6);
-extern void _wrap_dist_partition_kind_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_kind_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_partition_num_logical_devices_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_partition_logical_device_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_partition_uneven_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_uneven_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_partition_spmd_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_spmd_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_partition_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_partition_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_e07749338ed30412(uintptr_t arg1, swig_type_853 arg2, swig_type_854 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_e07749338ed30412(uintptr_t arg1, swig_type_855 arg2, swig_type_856 arg3);
-extern swig_type_857 _wrap_dist_partition_check_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_split_options_uneven_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_split_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_split_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_858 _wrap_dist_assign_to_logical_device_cdist_e07749338ed30412(swig_type_859 arg1, swig_type_860 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_861 _wrap_dist_replicate_to_logical_devices_cdist_e07749338ed30412(swig_type_862 arg1, swig_type_863 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_e07749338ed30412(swig_type_864 arg1);
-extern swig_type_865 _wrap_dist_strategy_device_assignment_cdist_e07749338ed30412(swig_type_866 arg1);
-extern swig_type_867 _wrap_dist_value_partition_cdist_e07749338ed30412(swig_type_868 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_869 arg2);
-extern swig_type_870 _wrap_dist_devices_options_timeout_ns_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_e07749338ed30412(uintptr_t arg1, swig_type_871 arg2);
-extern swig_type_872 _wrap_dist_devices_options_cancel_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_devices_options_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_devices_options_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_devices_options_add_result_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_873 _wrap_dist_run_on_devices_cdist_e07749338ed30412(swig_type_874 arg1, swig_type_875 arg2, swig_type_876 arg3, swig_type_877 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_e07749338ed30412(swig_type_878 arg1);
-extern swig_type_879 _wrap_dist_device_axis_cdist_e07749338ed30412(swig_type_880 arg1, swig_type_881 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_882 _wrap_dist_device_axis_group_cdist_e07749338ed30412(swig_type_883 arg1, swig_type_884 arg2, swig_voidp arg3);
-extern void _wrap_dist_halo_ndim_set_cdist_e07749338ed30412(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_halo_ndim_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_halo_cdist_e07749338ed30412(void);
-extern void _wrap_delete_dist_halo_cdist_e07749338ed30412(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_e07749338ed30412(uintptr_t arg1, swig_type_885 arg2, swig_type_886 arg3);
-extern void _wrap_dist_halo_set_low_cdist_e07749338ed30412(uintptr_t arg1, swig_type_887 arg2, swig_type_888 arg3);
-extern void _wrap_dist_halo_set_high_cdist_e07749338ed30412(uintptr_t arg1, swig_type_889 arg2, swig_type_890 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_e07749338ed30412(uintptr_t arg1, swig_type_891 arg2, swig_type_892 arg3);
-extern swig_type_893 _wrap_dist_halo_exchange_cdist_e07749338ed30412(swig_type_894 arg1, swig_type_895 arg2, uintptr_t arg3, swig_type_896 arg4, uintptr_t arg5);
-extern swig_type_897 _wrap_dist_reshard_cdist_e07749338ed30412(swig_type_898 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_899 arg4, swig_type_900 arg5, uintptr_t arg6);
-extern swig_type_901 _wrap_dist_reshard_bytes_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_e07749338ed30412(swig_intgo arg1, swig_type_902 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_e07749338ed30412(swig_intgo arg1, swig_type_903 arg2);
-extern swig_type_904 _wrap_Text_text_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_905 _wrap_Text_explain_cdist_e07749338ed30412(uintptr_t arg1, swig_type_906 arg2);
-extern swig_type_907 _wrap_Text_explain_dataset_cdist_e07749338ed30412(uintptr_t arg1, swig_type_908 arg2);
-extern swig_type_909 _wrap_Text_explain_topology_cdist_e07749338ed30412(uintptr_t arg1, swig_type_910 arg2);
-extern swig_type_911 _wrap_Text_describe_value_cdist_e07749338ed30412(uintptr_t arg1, swig_type_912 arg2);
-extern swig_type_913 _wrap_Text_describe_variable_cdist_e07749338ed30412(uintptr_t arg1, swig_type_914 arg2);
-extern swig_type_915 _wrap_Text_write_trace_cdist_e07749338ed30412(uintptr_t arg1, swig_type_916 arg2);
-extern swig_type_917 _wrap_Text_write_metrics_cdist_e07749338ed30412(uintptr_t arg1, swig_type_918 arg2, swig_type_919 arg3);
-extern swig_type_920 _wrap_Text_explain_cluster_cdist_e07749338ed30412(uintptr_t arg1, swig_type_921 arg2);
-extern swig_type_922 _wrap_Text_expand_host_list_cdist_e07749338ed30412(uintptr_t arg1, swig_type_923 arg2);
-extern uintptr_t _wrap_new_Text_cdist_e07749338ed30412(void);
-extern void _wrap_delete_Text_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_924 _wrap_Stragglers_read_cdist_e07749338ed30412(uintptr_t arg1, swig_type_925 arg2);
-extern swig_type_926 _wrap_Stragglers_size_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_e07749338ed30412(uintptr_t arg1, swig_type_927 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_e07749338ed30412(uintptr_t arg1, swig_type_928 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_e07749338ed30412(uintptr_t arg1, swig_type_929 arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_e07749338ed30412(uintptr_t arg1, swig_type_930 arg2);
-extern swig_type_931 _wrap_Stragglers_rounds_cdist_e07749338ed30412(uintptr_t arg1, swig_type_932 arg2);
-extern swig_type_933 _wrap_Stragglers_times_last_cdist_e07749338ed30412(uintptr_t arg1, swig_type_934 arg2);
-extern swig_type_935 _wrap_Stragglers_mean_late_ns_cdist_e07749338ed30412(uintptr_t arg1, swig_type_936 arg2);
-extern swig_type_937 _wrap_Stragglers_max_late_ns_cdist_e07749338ed30412(uintptr_t arg1, swig_type_938 arg2);
-extern swig_type_939 _wrap_Stragglers_tag_cdist_e07749338ed30412(uintptr_t arg1, swig_type_940 arg2);
-extern uintptr_t _wrap_new_Stragglers_cdist_e07749338ed30412(void);
-extern void _wrap_delete_Stragglers_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_941 _wrap_Numbers_size_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_942 _wrap_Numbers_at_cdist_e07749338ed30412(uintptr_t arg1, swig_type_943 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_e07749338ed30412(uintptr_t arg1, swig_type_944 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_e07749338ed30412(uintptr_t arg1, swig_type_945 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_e07749338ed30412(uintptr_t arg1, swig_type_946 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_e07749338ed30412(uintptr_t arg1, swig_type_947 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_e07749338ed30412(uintptr_t arg1, swig_type_948 arg2);
-extern swig_type_949 _wrap_Numbers_device_assignment_coordinates_cdist_e07749338ed30412(uintptr_t arg1, swig_type_950 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_951 _wrap_Numbers_device_assignment_lookup_replicas_cdist_e07749338ed30412(uintptr_t arg1, swig_type_952 arg2, swig_intgo arg3, swig_intgo arg4);
-extern void _wrap_Numbers_partition_shape_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_Numbers_partition_dimensions_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_953 _wrap_Numbers_partition_shard_cdist_e07749338ed30412(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_954 _wrap_Numbers_value_shard_cdist_e07749338ed30412(uintptr_t arg1, swig_type_955 arg2, swig_intgo arg3, swig_type_956 arg4);
-extern swig_type_957 _wrap_Numbers_device_coordinates_cdist_e07749338ed30412(uintptr_t arg1, swig_type_958 arg2);
-extern uintptr_t _wrap_new_Numbers_cdist_e07749338ed30412(void);
-extern void _wrap_delete_Numbers_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_959 _wrap_topology_from_serialized_cdist_e07749338ed30412(swig_type_960 arg1, swig_type_961 arg2, swig_voidp arg3);
-extern swig_type_962 _wrap_split_to_logical_devices_cdist_e07749338ed30412(swig_type_963 arg1, swig_type_964 arg2, swig_type_965 arg3, swig_type_966 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_e07749338ed30412(swig_type_967 arg1, swig_type_968 arg2, swig_type_969 arg3);
-extern void _wrap_Destinations_add_cdist_e07749338ed30412(uintptr_t arg1, swig_type_970 arg2, swig_type_971 arg3, swig_type_972 arg4);
-extern uintptr_t _wrap_Destinations_get_cdist_e07749338ed30412(uintptr_t arg1);
-extern uintptr_t _wrap_new_Destinations_cdist_e07749338ed30412(void);
-extern void _wrap_delete_Destinations_cdist_e07749338ed30412(uintptr_t arg1);
-extern swig_type_973 _wrap_quick_all_reduce_cdist_e07749338ed30412(swig_type_974 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_975 arg4, swig_type_976 arg5, swig_type_977 arg6, swig_type_978 arg7);
-extern swig_type_979 _wrap_quick_broadcast_cdist_e07749338ed30412(swig_type_980 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_981 arg4, swig_type_982 arg5, swig_type_983 arg6, swig_type_984 arg7);
-extern swig_type_985 _wrap_run_until_cdist_e07749338ed30412(swig_type_986 arg1, swig_type_987 arg2, swig_type_988 arg3);
-extern swig_type_989 _wrap_quick_barrier_cdist_e07749338ed30412(swig_type_990 arg1, swig_type_991 arg2, swig_type_992 arg3);
+extern swig_type_1 _wrap_memory_counter_cdist_275a1abe5512c9a8(void);
+extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_275a1abe5512c9a8(int);
+extern void _wrap_DeleteDirectorCallbacks_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_delete_Callbacks_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_intgo _wrap_Callbacks_replica_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_2 arg2, swig_type_3 arg3);
+extern swig_type_4 _wrap_Callbacks_values_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_type_8 arg5);
+extern swig_type_9 _wrap_Callbacks_merge_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_10 arg2, swig_type_11 arg3, swig_type_12 arg4);
+extern swig_intgo _wrap_Callbacks_update_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_13 arg2, swig_type_14 arg3, swig_type_15 arg4);
+extern swig_type_16 _wrap_Callbacks_update_values_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_17 arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
+extern swig_type_22 _wrap_Callbacks_source_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
+extern swig_type_25 _wrap_Callbacks_file_source_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_26 arg2, swig_type_27 arg3, swig_type_28 arg4, swig_type_29 arg5);
+extern swig_type_30 _wrap_Callbacks_dataset_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_31 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
+extern swig_type_32 _wrap_Callbacks_dataset_reduce_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
+extern swig_type_36 _wrap_Callbacks_value_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_37 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_38 _wrap_Callbacks_initial_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_39 arg2);
+extern void _wrap_Callbacks_loop_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4);
+extern void _wrap_Callbacks_reduce_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_intgo arg6);
+extern void _wrap_Callbacks_apply_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_47 arg2, swig_type_48 arg3, swig_type_49 arg4, swig_type_50 arg5, swig_intgo arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
+extern swig_intgo _wrap_Callbacks_reduce_components_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_54 arg2, swig_intgo arg3, swig_type_55 arg4, swig_type_56 arg5, swig_type_57 arg6);
+extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4, swig_type_61 arg5);
+extern swig_intgo _wrap_Callbacks_gather_components_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6);
+extern void _wrap_Callbacks_log_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_66 arg2, swig_intgo arg3, swig_type_67 arg4);
+extern void _wrap_Callbacks_release_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_68 arg2);
+extern void _wrap_set_callbacks_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_ClusterJobs_add_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4, swig_type_72 arg5);
+extern swig_type_73 _wrap_ClusterJobs_size_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_74 _wrap_ClusterJobs_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_ClusterJobs_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_ClusterJobs_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverAnswer_has_task_type_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_ResolverAnswer_set_text_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_75 arg2);
+extern void _wrap_ResolverAnswer_set_number_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_ResolverAnswer_set_spec_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_76 arg2);
+extern swig_intgo _wrap_RESOLVER_SPEC_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_RESOLVER_RPC_LAYER_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_275a1abe5512c9a8(void);
+extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_275a1abe5512c9a8(int);
+extern void _wrap_DeleteDirectorResolverCallbacks_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_delete_ResolverCallbacks_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_77 arg2, swig_intgo arg3, swig_type_78 arg4, swig_intgo arg5, swig_type_79 arg6, uintptr_t arg7);
+extern void _wrap_set_resolver_callbacks_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_80 _wrap_cluster_resolver_create_host_cdist_275a1abe5512c9a8(swig_type_81 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_82 _wrap_partitions_fixed_shards_cdist_275a1abe5512c9a8(swig_type_83 arg1, swig_type_84 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_type_85 _wrap_partitions_min_size_cdist_275a1abe5512c9a8(swig_type_86 arg1, swig_type_87 arg2, swig_intgo arg3, swig_type_88 arg4, swig_type_89 arg5, swig_intgo arg6, swig_voidp arg7);
+extern swig_type_90 _wrap_partitions_max_size_cdist_275a1abe5512c9a8(swig_type_91 arg1, swig_type_92 arg2, swig_intgo arg3, swig_type_93 arg4, swig_type_94 arg5, swig_intgo arg6, swig_voidp arg7);
+extern swig_type_95 _wrap_dist_cluster_spec_from_json_cdist_275a1abe5512c9a8(swig_type_96 arg1, swig_voidp arg2);
+extern swig_type_97 _wrap_dist_cluster_spec_create_cdist_275a1abe5512c9a8(swig_type_98 arg1, swig_type_99 arg2, swig_voidp arg3);
+extern swig_type_100 _wrap_dist_cluster_spec_union_cdist_275a1abe5512c9a8(swig_type_101 arg1, swig_type_102 arg2, swig_voidp arg3);
+extern void _wrap_dist_cluster_spec_destroy_cdist_275a1abe5512c9a8(swig_type_103 arg1);
+extern swig_type_104 _wrap_dist_cluster_spec_num_jobs_cdist_275a1abe5512c9a8(swig_type_105 arg1);
+extern swig_type_106 _wrap_dist_cluster_spec_job_cdist_275a1abe5512c9a8(swig_type_107 arg1, swig_type_108 arg2);
+extern swig_type_109 _wrap_dist_cluster_spec_num_tasks_cdist_275a1abe5512c9a8(swig_type_110 arg1, swig_type_111 arg2, swig_voidp arg3);
+extern swig_type_112 _wrap_dist_cluster_spec_task_indices_cdist_275a1abe5512c9a8(swig_type_113 arg1, swig_type_114 arg2, swig_voidp arg3, swig_type_115 arg4, swig_voidp arg5);
+extern swig_type_116 _wrap_dist_cluster_spec_task_address_cdist_275a1abe5512c9a8(swig_type_117 arg1, swig_type_118 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_275a1abe5512c9a8(swig_type_119 arg1, swig_type_120 arg2);
+extern swig_type_121 _wrap_dist_cluster_spec_json_cdist_275a1abe5512c9a8(swig_type_122 arg1);
+extern swig_type_123 _wrap_dist_cluster_validate_cdist_275a1abe5512c9a8(swig_type_124 arg1, swig_type_125 arg2, swig_intgo arg3);
+extern swig_type_126 _wrap_dist_cluster_is_chief_cdist_275a1abe5512c9a8(swig_type_127 arg1, swig_type_128 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_129 _wrap_dist_cluster_collective_leader_cdist_275a1abe5512c9a8(swig_type_130 arg1, swig_type_131 arg2, swig_intgo arg3, swig_type_132 arg4, swig_type_133 arg5);
+extern swig_type_134 _wrap_dist_cluster_coordination_leader_cdist_275a1abe5512c9a8(swig_type_135 arg1, swig_type_136 arg2, swig_type_137 arg3);
+extern swig_type_138 _wrap_dist_cluster_worker_count_cdist_275a1abe5512c9a8(swig_type_139 arg1, swig_type_140 arg2, swig_voidp arg3);
+extern swig_type_141 _wrap_dist_cluster_id_in_cluster_cdist_275a1abe5512c9a8(swig_type_142 arg1, swig_type_143 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_144 _wrap_dist_cluster_should_save_checkpoint_cdist_275a1abe5512c9a8(swig_type_145 arg1, swig_type_146 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_147 _wrap_dist_cluster_should_save_summary_cdist_275a1abe5512c9a8(swig_type_148 arg1, swig_type_149 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_150 _wrap_dist_cluster_should_evaluate_cdist_275a1abe5512c9a8(swig_type_151 arg1, swig_type_152 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_153 arg2);
+extern swig_type_154 _wrap_dist_cluster_resolver_options_environment_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_155 arg2);
+extern swig_type_156 _wrap_dist_cluster_resolver_options_session_address_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_157 arg2);
+extern swig_type_158 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_cluster_resolver_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_159 arg2);
+extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_160 arg2);
+extern swig_type_161 _wrap_dist_cluster_resolver_create_simple_cdist_275a1abe5512c9a8(swig_type_162 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_163 _wrap_dist_cluster_resolver_create_tf_config_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_slurm_options_has_rank_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_has_rank_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_rank_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_rank_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_num_tasks_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_num_tasks_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_host_list_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_164 arg2);
+extern swig_type_165 _wrap_dist_slurm_options_host_list_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_166 arg2);
+extern swig_type_167 _wrap_dist_slurm_options_tasks_per_node_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_port_base_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_port_base_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_slurm_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_slurm_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_set_jobs_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_168 _wrap_dist_cluster_resolver_create_slurm_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_169 _wrap_dist_slurm_expand_tasks_per_node_cdist_275a1abe5512c9a8(swig_type_170 arg1, swig_voidp arg2, swig_type_171 arg3, swig_voidp arg4);
+extern void _wrap_dist_kubernetes_options_has_index_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_has_index_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_index_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_index_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_first_index_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_first_index_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_port_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_port_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_host_name_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_172 arg2);
+extern swig_type_173 _wrap_dist_kubernetes_options_host_name_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_service_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_174 arg2);
+extern swig_type_175 _wrap_dist_kubernetes_options_service_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_name_space_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_176 arg2);
+extern swig_type_177 _wrap_dist_kubernetes_options_name_space_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_domain_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_178 arg2);
+extern swig_type_179 _wrap_dist_kubernetes_options_domain_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_kubernetes_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_180 _wrap_dist_cluster_resolver_create_kubernetes_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_181 _wrap_dist_cluster_resolver_create_union_cdist_275a1abe5512c9a8(swig_type_182 arg1, swig_type_183 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_destroy_cdist_275a1abe5512c9a8(swig_type_184 arg1);
+extern swig_type_185 _wrap_dist_cluster_resolver_spec_cdist_275a1abe5512c9a8(swig_type_186 arg1, swig_voidp arg2);
+extern swig_type_187 _wrap_dist_cluster_resolver_task_type_cdist_275a1abe5512c9a8(swig_type_188 arg1, swig_type_189 arg2, swig_type_190 arg3, swig_voidp arg4);
+extern swig_type_191 _wrap_dist_cluster_resolver_task_id_cdist_275a1abe5512c9a8(swig_type_192 arg1, swig_voidp arg2);
+extern swig_type_193 _wrap_dist_cluster_resolver_rpc_layer_cdist_275a1abe5512c9a8(swig_type_194 arg1, swig_type_195 arg2, swig_type_196 arg3, swig_voidp arg4);
+extern swig_type_197 _wrap_dist_cluster_resolver_environment_cdist_275a1abe5512c9a8(swig_type_198 arg1, swig_type_199 arg2, swig_type_200 arg3, swig_voidp arg4);
+extern swig_type_201 _wrap_dist_cluster_resolver_master_cdist_275a1abe5512c9a8(swig_type_202 arg1, swig_type_203 arg2, swig_intgo arg3, swig_type_204 arg4, swig_type_205 arg5, swig_type_206 arg6);
+extern swig_type_207 _wrap_dist_cluster_resolver_num_accelerators_cdist_275a1abe5512c9a8(swig_type_208 arg1, swig_type_209 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_210 _wrap_dist_cluster_resolver_gpu_ids_cdist_275a1abe5512c9a8(swig_type_211 arg1, swig_type_212 arg2, swig_type_213 arg3);
+extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_275a1abe5512c9a8(void);
+extern swig_type_214 _wrap_dist_partitions_part_cdist_275a1abe5512c9a8(swig_type_215 arg1, swig_type_216 arg2, swig_type_217 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_218 _wrap_dist_partitions_part_of_cdist_275a1abe5512c9a8(swig_type_219 arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_intgo _wrap_dist_version_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_dist_has_feature_cdist_275a1abe5512c9a8(swig_type_222 arg1);
+extern swig_type_223 _wrap_dist_status_name_cdist_275a1abe5512c9a8(swig_intgo arg1);
+extern swig_type_224 _wrap_dist_fail_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_type_225 arg2);
+extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_275a1abe5512c9a8(void);
+extern swig_type_226 _wrap_dist_enum_name_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_intgo arg2);
+extern swig_type_227 _wrap_dist_enum_from_name_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_type_228 arg2, swig_voidp arg3);
+extern void _wrap_dist_strategy_options_kind_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_num_replicas_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_threads_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_placement_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_229 arg2);
+extern swig_type_230 _wrap_dist_strategy_options_timeout_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_231 arg2);
+extern swig_type_232 _wrap_dist_strategy_options_parameter_device_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_communication_set_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_233 arg2);
+extern swig_type_234 _wrap_dist_strategy_options_cross_device_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_device_assignment_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_235 arg2);
+extern swig_type_236 _wrap_dist_strategy_options_device_assignment_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_reform_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_reform_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_237 arg2);
+extern swig_type_238 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_async_bytes_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_239 arg2);
+extern swig_type_240 _wrap_dist_strategy_options_async_bytes_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_241 arg2);
+extern swig_type_242 _wrap_dist_strategy_options_cluster_resolver_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_network_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_243 arg2);
+extern swig_type_244 _wrap_dist_strategy_options_network_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_numerics_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_transport_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_245 arg2);
+extern swig_type_246 _wrap_dist_strategy_options_staging_bytes_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_count_memory_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_strategy_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_set_log_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_247 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4);
+extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_255 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_256 _wrap_dist_strategy_create_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_257 _wrap_dist_strategy_destroy_cdist_275a1abe5512c9a8(swig_type_258 arg1);
+extern swig_type_259 _wrap_dist_strategy_cancel_cdist_275a1abe5512c9a8(swig_type_260 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_275a1abe5512c9a8(swig_type_261 arg1);
+extern swig_type_262 _wrap_dist_strategy_shutdown_cdist_275a1abe5512c9a8(swig_type_263 arg1, swig_type_264 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_275a1abe5512c9a8(swig_type_265 arg1);
+extern swig_type_266 _wrap_dist_strategy_device_cdist_275a1abe5512c9a8(swig_type_267 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_268 _wrap_dist_strategy_parameter_device_cdist_275a1abe5512c9a8(swig_type_269 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_270 _wrap_dist_canonical_device_cdist_275a1abe5512c9a8(swig_type_271 arg1, swig_type_272 arg2, swig_type_273 arg3);
+extern void _wrap_dist_strategy_properties_kind_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_workers_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_between_graph_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_init_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_worker_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_first_replica_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_generation_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_generation_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_joined_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_joined_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_left_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_left_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_properties_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_strategy_properties_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_274 _wrap_dist_strategy_query_cdist_275a1abe5512c9a8(swig_type_275 arg1, uintptr_t arg2);
+extern swig_type_276 _wrap_dist_strategy_cluster_resolver_cdist_275a1abe5512c9a8(swig_type_277 arg1, swig_voidp arg2);
+extern void _wrap_dist_network_options_credit_bytes_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_278 arg2);
+extern swig_type_279 _wrap_dist_network_options_credit_bytes_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_network_options_count_memory_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_network_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_network_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_280 _wrap_dist_network_create_cdist_275a1abe5512c9a8(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_network_destroy_cdist_275a1abe5512c9a8(swig_type_281 arg1);
+extern void _wrap_dist_reform_options_min_workers_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_reform_options_min_workers_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_reform_options_window_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_282 arg2);
+extern swig_type_283 _wrap_dist_reform_options_window_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_reform_options_timeout_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_284 arg2);
+extern swig_type_285 _wrap_dist_reform_options_timeout_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_reform_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_reform_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_286 _wrap_dist_strategy_reform_cdist_275a1abe5512c9a8(swig_type_287 arg1, uintptr_t arg2);
+extern swig_type_288 _wrap_dist_strategy_reform_due_cdist_275a1abe5512c9a8(swig_type_289 arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_290 arg2);
+extern swig_type_291 _wrap_dist_run_options_timeout_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_292 arg2);
+extern swig_type_293 _wrap_dist_run_options_cancel_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_run_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_run_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_294 _wrap_dist_run_cdist_275a1abe5512c9a8(swig_type_295 arg1, swig_type_296 arg2, uintptr_t arg3);
+extern swig_type_297 _wrap_dist_run_values_cdist_275a1abe5512c9a8(swig_type_298 arg1, swig_type_299 arg2, swig_type_300 arg3, swig_type_301 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_275a1abe5512c9a8(swig_type_302 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_275a1abe5512c9a8(swig_type_303 arg1);
+extern swig_type_304 _wrap_dist_replica_strategy_cdist_275a1abe5512c9a8(swig_type_305 arg1);
+extern swig_type_306 _wrap_dist_parallel_for_cdist_275a1abe5512c9a8(swig_type_307 arg1, swig_type_308 arg2, swig_type_309 arg3, swig_type_310 arg4, swig_type_311 arg5);
+extern swig_type_312 _wrap_dist_merge_call_cdist_275a1abe5512c9a8(swig_type_313 arg1, swig_type_314 arg2, swig_type_315 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_316 _wrap_dist_replica_enter_cdist_275a1abe5512c9a8(swig_type_317 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_318 _wrap_dist_replica_leave_cdist_275a1abe5512c9a8(swig_type_319 arg1, swig_intgo arg2);
+extern swig_type_320 _wrap_dist_replica_detach_cdist_275a1abe5512c9a8(swig_type_321 arg1);
+extern swig_type_322 _wrap_dist_replica_attach_cdist_275a1abe5512c9a8(swig_type_323 arg1);
+extern swig_type_324 _wrap_dist_cancel_create_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_325 _wrap_dist_cancel_signal_cdist_275a1abe5512c9a8(swig_type_326 arg1, swig_type_327 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_275a1abe5512c9a8(swig_type_328 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_275a1abe5512c9a8(swig_type_329 arg1);
+extern void _wrap_dist_collective_options_numerics_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_330 arg2);
+extern swig_type_331 _wrap_dist_collective_options_tag_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_332 arg2);
+extern swig_type_333 _wrap_dist_collective_options_timeout_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_334 arg2);
+extern swig_type_335 _wrap_dist_collective_options_group_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_336 arg2);
+extern swig_type_337 _wrap_dist_collective_options_contributions_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_axis_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_planned_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_338 arg2);
+extern swig_type_339 _wrap_dist_collective_options_bytes_per_pack_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_implementation_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_340 arg2);
+extern swig_type_341 _wrap_dist_collective_options_cancel_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_342 arg2);
+extern swig_type_343 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_collective_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_collective_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_collective_options_set_weights_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_344 arg2, swig_type_345 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_346 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_347 arg2, swig_type_348 arg3);
+extern void _wrap_dist_collective_options_begin_work_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_349 _wrap_dist_collective_options_work_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_350 _wrap_dist_all_reduce_cdist_275a1abe5512c9a8(swig_type_351 arg1, swig_intgo arg2, swig_type_352 arg3, swig_type_353 arg4, swig_type_354 arg5, uintptr_t arg6);
+extern swig_type_355 _wrap_dist_reduce_to_root_cdist_275a1abe5512c9a8(swig_type_356 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_357 arg4, swig_type_358 arg5, swig_type_359 arg6, uintptr_t arg7);
+extern swig_type_360 _wrap_dist_reduce_scatter_cdist_275a1abe5512c9a8(swig_type_361 arg1, swig_intgo arg2, swig_type_362 arg3, swig_type_363 arg4, swig_type_364 arg5, uintptr_t arg6);
+extern swig_type_365 _wrap_dist_all_gather_cdist_275a1abe5512c9a8(swig_type_366 arg1, swig_type_367 arg2, swig_type_368 arg3, swig_type_369 arg4, uintptr_t arg5);
+extern swig_type_370 _wrap_dist_gather_to_root_cdist_275a1abe5512c9a8(swig_type_371 arg1, swig_intgo arg2, swig_type_372 arg3, swig_type_373 arg4, swig_type_374 arg5, uintptr_t arg6);
+extern swig_type_375 _wrap_dist_broadcast_cdist_275a1abe5512c9a8(swig_type_376 arg1, swig_intgo arg2, swig_type_377 arg3, swig_type_378 arg4, swig_type_379 arg5, uintptr_t arg6);
+extern swig_type_380 _wrap_dist_scatter_from_root_cdist_275a1abe5512c9a8(swig_type_381 arg1, swig_intgo arg2, swig_type_382 arg3, swig_type_383 arg4, swig_type_384 arg5, uintptr_t arg6);
+extern swig_type_385 _wrap_dist_all_to_all_cdist_275a1abe5512c9a8(swig_type_386 arg1, swig_type_387 arg2, swig_type_388 arg3, swig_type_389 arg4, uintptr_t arg5);
+extern swig_type_390 _wrap_dist_scan_cdist_275a1abe5512c9a8(swig_type_391 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_392 arg4, swig_type_393 arg5, swig_type_394 arg6, uintptr_t arg7);
+extern swig_type_395 _wrap_dist_permute_cdist_275a1abe5512c9a8(swig_type_396 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_397 arg4, swig_type_398 arg5, swig_type_399 arg6, uintptr_t arg7);
+extern swig_type_400 _wrap_dist_barrier_cdist_275a1abe5512c9a8(swig_type_401 arg1, uintptr_t arg2);
+extern swig_type_402 _wrap_dist_all_reduce_value_cdist_275a1abe5512c9a8(swig_type_403 arg1, swig_intgo arg2, swig_type_404 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_405 _wrap_dist_all_gather_value_cdist_275a1abe5512c9a8(swig_type_406 arg1, swig_type_407 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_408 _wrap_dist_group_create_cdist_275a1abe5512c9a8(swig_type_409 arg1, swig_type_410 arg2, swig_type_411 arg3, swig_voidp arg4);
+extern swig_type_412 _wrap_dist_group_destroy_cdist_275a1abe5512c9a8(swig_type_413 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_275a1abe5512c9a8(swig_type_414 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_275a1abe5512c9a8(swig_type_415 arg1, swig_intgo arg2);
+extern void _wrap_dist_communication_options_implementation_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_416 arg2);
+extern swig_type_417 _wrap_dist_communication_options_bytes_per_pack_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_418 arg2);
+extern swig_type_419 _wrap_dist_communication_options_timeout_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_communication_options_has_timeout_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_communication_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_communication_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_420 _wrap_dist_communication_options_merge_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_dist_apply_options_kind_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_apply_options_learning_rate_set_cdist_275a1abe5512c9a8(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_learning_rate_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_apply_options_momentum_set_cdist_275a1abe5512c9a8(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_momentum_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_apply_options_clip_norm_set_cdist_275a1abe5512c9a8(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_clip_norm_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_apply_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_apply_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_apply_options_set_states_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_421 arg2, swig_type_422 arg3, swig_type_423 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_424 arg2);
+extern void _wrap_dist_apply_options_want_norm_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern double _wrap_dist_apply_options_norm_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_425 _wrap_dist_reduce_apply_cdist_275a1abe5512c9a8(swig_type_426 arg1, swig_intgo arg2, swig_type_427 arg3, swig_type_428 arg4, swig_type_429 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_430 _wrap_dist_communication_options_describe_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_431 arg2, swig_type_432 arg3);
+extern swig_type_433 _wrap_dist_work_test_cdist_275a1abe5512c9a8(swig_type_434 arg1, swig_voidp arg2);
+extern swig_type_435 _wrap_dist_work_wait_cdist_275a1abe5512c9a8(swig_type_436 arg1, swig_type_437 arg2);
+extern swig_type_438 _wrap_dist_work_wait_any_cdist_275a1abe5512c9a8(swig_type_439 arg1, swig_type_440 arg2, swig_type_441 arg3, swig_voidp arg4);
+extern swig_type_442 _wrap_dist_work_cancel_cdist_275a1abe5512c9a8(swig_type_443 arg1);
+extern void _wrap_dist_work_destroy_cdist_275a1abe5512c9a8(swig_type_444 arg1);
+extern swig_type_445 _wrap_dist_work_start_cdist_275a1abe5512c9a8(swig_type_446 arg1);
+extern swig_type_447 _wrap_dist_work_ready_cdist_275a1abe5512c9a8(swig_type_448 arg1, swig_type_449 arg2);
+extern swig_type_450 _wrap_dist_value_create_tensor_cdist_275a1abe5512c9a8(swig_type_451 arg1, swig_type_452 arg2, swig_voidp arg3);
+extern swig_type_453 _wrap_dist_value_wrap_tensor_cdist_275a1abe5512c9a8(swig_type_454 arg1, swig_type_455 arg2, swig_type_456 arg3, swig_voidp arg4);
+extern swig_type_457 _wrap_dist_value_create_per_replica_cdist_275a1abe5512c9a8(swig_type_458 arg1, swig_type_459 arg2, swig_type_460 arg3, swig_voidp arg4);
+extern swig_type_461 _wrap_dist_value_create_mirrored_cdist_275a1abe5512c9a8(swig_type_462 arg1, swig_type_463 arg2, swig_type_464 arg3, swig_voidp arg4);
+extern swig_type_465 _wrap_dist_value_create_list_cdist_275a1abe5512c9a8(swig_type_466 arg1, swig_type_467 arg2, swig_type_468 arg3, swig_voidp arg4);
+extern swig_type_469 _wrap_dist_value_create_tuple_cdist_275a1abe5512c9a8(swig_type_470 arg1, swig_type_471 arg2, swig_type_472 arg3, swig_voidp arg4);
+extern swig_type_473 _wrap_dist_value_create_dict_cdist_275a1abe5512c9a8(swig_type_474 arg1, swig_type_475 arg2, swig_type_476 arg3, swig_type_477 arg4, swig_voidp arg5);
+extern swig_type_478 _wrap_dist_value_create_none_cdist_275a1abe5512c9a8(swig_type_479 arg1, swig_voidp arg2);
+extern swig_type_480 _wrap_dist_value_create_variable_cdist_275a1abe5512c9a8(swig_type_481 arg1, swig_voidp arg2);
+extern swig_type_482 _wrap_dist_values_from_function_cdist_275a1abe5512c9a8(swig_type_483 arg1, swig_type_484 arg2, swig_voidp arg3);
+extern swig_type_485 _wrap_dist_value_retain_cdist_275a1abe5512c9a8(swig_type_486 arg1);
+extern void _wrap_dist_value_release_cdist_275a1abe5512c9a8(swig_type_487 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_275a1abe5512c9a8(swig_type_488 arg1);
+extern swig_type_489 _wrap_dist_value_size_cdist_275a1abe5512c9a8(swig_type_490 arg1);
+extern swig_type_491 _wrap_dist_value_item_cdist_275a1abe5512c9a8(swig_type_492 arg1, swig_type_493 arg2);
+extern swig_type_494 _wrap_dist_value_key_cdist_275a1abe5512c9a8(swig_type_495 arg1, swig_type_496 arg2);
+extern swig_type_497 _wrap_dist_value_get_cdist_275a1abe5512c9a8(swig_type_498 arg1, swig_type_499 arg2);
+extern swig_type_500 _wrap_dist_value_tensor_cdist_275a1abe5512c9a8(swig_type_501 arg1, swig_type_502 arg2);
+extern swig_type_503 _wrap_dist_value_variable_cdist_275a1abe5512c9a8(swig_type_504 arg1);
+extern swig_type_505 _wrap_dist_value_create_text_cdist_275a1abe5512c9a8(swig_type_506 arg1, swig_type_507 arg2, swig_voidp arg3);
+extern swig_type_508 _wrap_dist_value_wrap_object_cdist_275a1abe5512c9a8(swig_type_509 arg1, swig_type_510 arg2, swig_voidp arg3);
+extern swig_type_511 _wrap_dist_value_create_composite_cdist_275a1abe5512c9a8(swig_type_512 arg1, swig_intgo arg2, swig_type_513 arg3, swig_type_514 arg4, swig_voidp arg5);
+extern swig_type_515 _wrap_dist_value_text_cdist_275a1abe5512c9a8(swig_type_516 arg1);
+extern swig_type_517 _wrap_dist_value_object_cdist_275a1abe5512c9a8(swig_type_518 arg1);
+extern swig_type_519 _wrap_dist_value_from_dlpack_cdist_275a1abe5512c9a8(swig_type_520 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_521 _wrap_dist_value_to_dlpack_cdist_275a1abe5512c9a8(swig_type_522 arg1, uintptr_t arg2);
+extern void _wrap_dist_variable_options_aggregation_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_523 arg2);
+extern swig_type_524 _wrap_dist_variable_options_name_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_variable_options_synchronization_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_variable_options_trainable_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_trainable_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_variable_options_partitions_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_variable_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_variable_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_variable_options_set_initial_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_525 arg2);
+extern swig_type_526 _wrap_dist_variable_create_cdist_275a1abe5512c9a8(swig_type_527 arg1, swig_type_528 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_275a1abe5512c9a8(swig_type_529 arg1);
+extern swig_type_530 _wrap_dist_variable_name_cdist_275a1abe5512c9a8(swig_type_531 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_275a1abe5512c9a8(swig_type_532 arg1);
+extern swig_type_533 _wrap_dist_variable_component_cdist_275a1abe5512c9a8(swig_type_534 arg1, swig_intgo arg2, swig_type_535 arg3);
+extern swig_type_536 _wrap_dist_variable_read_cdist_275a1abe5512c9a8(swig_type_537 arg1, swig_type_538 arg2, swig_voidp arg3);
+extern swig_type_539 _wrap_dist_variable_assign_cdist_275a1abe5512c9a8(swig_type_540 arg1, swig_type_541 arg2, swig_intgo arg3, swig_type_542 arg4);
+extern swig_type_543 _wrap_dist_replica_read_cdist_275a1abe5512c9a8(swig_type_544 arg1, swig_type_545 arg2, swig_voidp arg3);
+extern swig_type_546 _wrap_dist_replica_assign_cdist_275a1abe5512c9a8(swig_type_547 arg1, swig_type_548 arg2, swig_intgo arg3, swig_type_549 arg4, uintptr_t arg5);
+extern swig_type_550 _wrap_dist_replica_variable_cdist_275a1abe5512c9a8(swig_type_551 arg1, swig_type_552 arg2, swig_type_553 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_554 _wrap_dist_variable_class_cdist_275a1abe5512c9a8(swig_type_555 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_275a1abe5512c9a8(swig_type_556 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_275a1abe5512c9a8(swig_type_557 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_275a1abe5512c9a8(swig_type_558 arg1);
+extern swig_type_559 _wrap_dist_variable_copy_name_cdist_275a1abe5512c9a8(swig_type_560 arg1, swig_intgo arg2);
+extern swig_type_561 _wrap_dist_variable_device_cdist_275a1abe5512c9a8(swig_type_562 arg1, swig_type_563 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_564 _wrap_dist_variable_created_in_scope_cdist_275a1abe5512c9a8(swig_type_565 arg1, swig_type_566 arg2, swig_voidp arg3);
+extern swig_type_567 _wrap_dist_variable_scatter_cdist_275a1abe5512c9a8(swig_type_568 arg1, swig_type_569 arg2, swig_intgo arg3, swig_type_570 arg4);
+extern swig_type_571 _wrap_dist_replica_assign_value_cdist_275a1abe5512c9a8(swig_type_572 arg1, swig_type_573 arg2, swig_intgo arg3, swig_type_574 arg4, uintptr_t arg5);
+extern swig_type_575 _wrap_dist_replica_scatter_cdist_275a1abe5512c9a8(swig_type_576 arg1, swig_type_577 arg2, swig_intgo arg3, swig_type_578 arg4, uintptr_t arg5);
+extern swig_type_579 _wrap_dist_reduce_cdist_275a1abe5512c9a8(swig_type_580 arg1, swig_intgo arg2, swig_type_581 arg3, swig_type_582 arg4, swig_type_583 arg5, swig_voidp arg6);
+extern swig_type_584 _wrap_dist_reduce_to_cdist_275a1abe5512c9a8(swig_type_585 arg1, swig_intgo arg2, swig_type_586 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_587 _wrap_dist_batch_reduce_to_cdist_275a1abe5512c9a8(swig_type_588 arg1, swig_intgo arg2, swig_type_589 arg3, uintptr_t arg4, swig_type_590 arg5, uintptr_t arg6, swig_type_591 arg7);
+extern swig_type_592 _wrap_dist_gather_cdist_275a1abe5512c9a8(swig_type_593 arg1, swig_type_594 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_595 _wrap_dist_update_cdist_275a1abe5512c9a8(swig_type_596 arg1, swig_type_597 arg2, swig_type_598 arg3, swig_type_599 arg4);
+extern void _wrap_dist_update_options_ungrouped_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_update_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_update_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_600 _wrap_dist_replica_update_cdist_275a1abe5512c9a8(swig_type_601 arg1, swig_type_602 arg2, swig_type_603 arg3, swig_type_604 arg4, swig_type_605 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_606 _wrap_dist_local_results_cdist_275a1abe5512c9a8(swig_type_607 arg1, swig_type_608 arg2, swig_voidp arg3);
+extern swig_type_609 _wrap_dist_broadcast_to_cdist_275a1abe5512c9a8(swig_type_610 arg1, swig_type_611 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_612 _wrap_dist_destination_device_cdist_275a1abe5512c9a8(swig_type_613 arg1, uintptr_t arg2, swig_type_614 arg3, swig_type_615 arg4);
+extern swig_type_616 _wrap_dist_update_values_cdist_275a1abe5512c9a8(swig_type_617 arg1, swig_type_618 arg2, swig_type_619 arg3, swig_type_620 arg4, swig_type_621 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_622 _wrap_dist_update_non_slot_cdist_275a1abe5512c9a8(swig_type_623 arg1, swig_type_624 arg2, swig_type_625 arg3, swig_type_626 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_627 _wrap_dist_value_container_cdist_275a1abe5512c9a8(swig_type_628 arg1);
+extern swig_type_629 _wrap_dist_cross_device_reduce_cdist_275a1abe5512c9a8(swig_type_630 arg1, swig_intgo arg2, swig_type_631 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_632 _wrap_dist_cross_device_batch_reduce_cdist_275a1abe5512c9a8(swig_type_633 arg1, swig_intgo arg2, swig_type_634 arg3, uintptr_t arg4, swig_type_635 arg5, swig_type_636 arg6);
+extern swig_type_637 _wrap_dist_cross_device_broadcast_cdist_275a1abe5512c9a8(swig_type_638 arg1, swig_type_639 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_640 _wrap_dist_cross_device_gather_cdist_275a1abe5512c9a8(swig_type_641 arg1, swig_type_642 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_643 _wrap_dist_reduce_op_from_aggregation_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_options_kind_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_num_packs_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_644 arg2);
+extern swig_type_645 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_646 arg2);
+extern swig_type_647 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_count_memory_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_cross_device_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_cross_device_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_648 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_649 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_650 _wrap_dist_cross_device_create_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_275a1abe5512c9a8(swig_type_651 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_275a1abe5512c9a8(swig_type_652 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_275a1abe5512c9a8(swig_type_653 arg1);
+extern swig_type_654 _wrap_dist_cross_device_device_cdist_275a1abe5512c9a8(swig_type_655 arg1);
+extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_656 arg2);
+extern swig_type_657 _wrap_dist_dataset_options_global_batch_size_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shuffle_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_prefetch_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_658 arg2);
+extern swig_type_659 _wrap_dist_dataset_options_seed_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_policy_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_num_workers_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_index_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_batches_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_hint_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_interleave_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_static_shapes_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_replication_mode_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_fetch_to_device_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_as_one_process_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_dataset_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_dataset_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_660 arg2, swig_type_661 arg3);
+extern swig_type_662 _wrap_dist_dataset_create_from_tensors_cdist_275a1abe5512c9a8(swig_type_663 arg1, swig_type_664 arg2, swig_type_665 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_666 _wrap_dist_dataset_create_from_callback_cdist_275a1abe5512c9a8(swig_type_667 arg1, swig_type_668 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_input_context_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_input_context_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_669 _wrap_dist_input_context_per_replica_batch_size_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_670 arg2, swig_voidp arg3);
+extern swig_type_671 _wrap_dist_dataset_create_from_function_cdist_275a1abe5512c9a8(swig_type_672 arg1, swig_type_673 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_275a1abe5512c9a8(swig_type_674 arg1);
+extern swig_type_675 _wrap_dist_iterator_create_cdist_275a1abe5512c9a8(swig_type_676 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_677 arg2);
+extern swig_type_678 _wrap_dist_position_pass_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_679 arg2);
+extern swig_type_680 _wrap_dist_position_elements_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_681 arg2);
+extern swig_type_682 _wrap_dist_position_examples_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_683 arg2);
+extern swig_type_684 _wrap_dist_position_batches_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_position_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_position_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_685 _wrap_dist_iterator_position_cdist_275a1abe5512c9a8(swig_type_686 arg1, uintptr_t arg2);
+extern swig_type_687 _wrap_dist_iterator_create_at_cdist_275a1abe5512c9a8(swig_type_688 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_689 _wrap_dist_iterator_next_cdist_275a1abe5512c9a8(swig_type_690 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_275a1abe5512c9a8(swig_type_691 arg1);
+extern swig_type_692 _wrap_dist_dataset_create_from_files_cdist_275a1abe5512c9a8(swig_type_693 arg1, swig_type_694 arg2, swig_type_695 arg3, swig_type_696 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_697 _wrap_dist_batch_sizes_for_worker_cdist_275a1abe5512c9a8(swig_type_698 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_699 arg5, swig_type_700 arg6);
+extern swig_type_701 _wrap_dist_dataset_element_spec_cdist_275a1abe5512c9a8(swig_type_702 arg1, swig_voidp arg2);
+extern swig_type_703 _wrap_dist_dataset_reduce_cdist_275a1abe5512c9a8(swig_type_704 arg1, swig_type_705 arg2, swig_type_706 arg3, swig_voidp arg4);
+extern swig_type_707 _wrap_dist_dataset_check_shards_cdist_275a1abe5512c9a8(swig_type_708 arg1, swig_type_709 arg2);
+extern swig_type_710 _wrap_dist_iterator_next_optional_cdist_275a1abe5512c9a8(swig_type_711 arg1, swig_voidp arg2);
+extern void _wrap_dist_drift_num_copies_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_drift_replica_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_replica_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_drift_expected_replica_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_712 arg2);
+extern swig_type_713 _wrap_dist_drift_element_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_drift_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_drift_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_714 _wrap_dist_variable_check_drift_cdist_275a1abe5512c9a8(swig_type_715 arg1, swig_type_716 arg2, uintptr_t arg3);
+extern swig_type_717 _wrap_dist_metric_create_cdist_275a1abe5512c9a8(swig_type_718 arg1, swig_intgo arg2, swig_type_719 arg3, swig_voidp arg4);
+extern swig_type_720 _wrap_dist_metric_update_cdist_275a1abe5512c9a8(swig_type_721 arg1, swig_type_722 arg2, swig_type_723 arg3, swig_type_724 arg4, swig_type_725 arg5);
+extern swig_type_726 _wrap_dist_metric_result_cdist_275a1abe5512c9a8(swig_type_727 arg1, swig_type_728 arg2, swig_voidp arg3);
+extern swig_type_729 _wrap_dist_metric_reset_cdist_275a1abe5512c9a8(swig_type_730 arg1, swig_type_731 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_275a1abe5512c9a8(swig_type_732 arg1);
+extern swig_type_733 _wrap_dist_metric_name_cdist_275a1abe5512c9a8(swig_type_734 arg1);
+extern swig_type_735 _wrap_dist_metric_variable_cdist_275a1abe5512c9a8(swig_type_736 arg1);
+extern void _wrap_dist_metric_destroy_cdist_275a1abe5512c9a8(swig_type_737 arg1);
+extern swig_type_738 _wrap_dist_average_loss_cdist_275a1abe5512c9a8(swig_type_739 arg1, swig_type_740 arg2, swig_type_741 arg3, swig_type_742 arg4, swig_type_743 arg5);
+extern swig_type_744 _wrap_dist_scale_regularization_loss_cdist_275a1abe5512c9a8(swig_type_745 arg1, swig_type_746 arg2, swig_type_747 arg3);
+extern swig_type_748 _wrap_dist_scope_enter_cdist_275a1abe5512c9a8(swig_type_749 arg1);
+extern swig_type_750 _wrap_dist_scope_exit_cdist_275a1abe5512c9a8(swig_type_751 arg1);
+extern swig_type_752 _wrap_dist_set_strategy_cdist_275a1abe5512c9a8(swig_type_753 arg1);
+extern swig_type_754 _wrap_dist_get_strategy_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_dist_has_strategy_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_275a1abe5512c9a8(void);
+extern swig_type_755 _wrap_dist_get_replica_cdist_275a1abe5512c9a8(void);
+extern swig_type_756 _wrap_dist_colocate_enter_cdist_275a1abe5512c9a8(swig_type_757 arg1, swig_type_758 arg2);
+extern swig_type_759 _wrap_dist_colocate_exit_cdist_275a1abe5512c9a8(swig_type_760 arg1);
+extern void _wrap_dist_checkpoint_options_sharded_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_checkpoint_options_sharded_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_position_set_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_checkpoint_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_761 arg2, swig_type_762 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_763 arg2, swig_type_764 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_765 arg2, swig_type_766 arg3);
+extern swig_type_767 _wrap_dist_checkpoint_save_cdist_275a1abe5512c9a8(swig_type_768 arg1, swig_type_769 arg2, swig_type_770 arg3, swig_type_771 arg4, uintptr_t arg5);
+extern swig_type_772 _wrap_dist_checkpoint_load_cdist_275a1abe5512c9a8(swig_type_773 arg1, swig_type_774 arg2, swig_type_775 arg3, swig_type_776 arg4, uintptr_t arg5);
+extern swig_type_777 _wrap_dist_checkpoint_open_cdist_275a1abe5512c9a8(swig_type_778 arg1, swig_type_779 arg2, swig_voidp arg3);
+extern swig_type_780 _wrap_dist_checkpoint_size_cdist_275a1abe5512c9a8(swig_type_781 arg1);
+extern swig_type_782 _wrap_dist_checkpoint_name_cdist_275a1abe5512c9a8(swig_type_783 arg1, swig_type_784 arg2);
+extern swig_type_785 _wrap_dist_checkpoint_spec_cdist_275a1abe5512c9a8(swig_type_786 arg1, swig_type_787 arg2, swig_type_788 arg3);
+extern swig_type_789 _wrap_dist_checkpoint_read_cdist_275a1abe5512c9a8(swig_type_790 arg1, swig_type_791 arg2, swig_voidp arg3);
+extern swig_type_792 _wrap_dist_checkpoint_num_metadata_cdist_275a1abe5512c9a8(swig_type_793 arg1);
+extern swig_type_794 _wrap_dist_checkpoint_metadata_key_cdist_275a1abe5512c9a8(swig_type_795 arg1, swig_type_796 arg2);
+extern swig_type_797 _wrap_dist_checkpoint_metadata_cdist_275a1abe5512c9a8(swig_type_798 arg1, swig_type_799 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_275a1abe5512c9a8(swig_type_800 arg1);
+extern swig_intgo _wrap_DIST_PREEMPTION_NONE_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PREEMPTION_SAVED_cdist_275a1abe5512c9a8(void);
+extern swig_intgo _wrap_DIST_PREEMPTION_OVER_cdist_275a1abe5512c9a8(void);
+extern void _wrap_dist_preemption_options_path_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_801 arg2);
+extern swig_type_802 _wrap_dist_preemption_options_path_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_grace_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_803 arg2);
+extern swig_type_804 _wrap_dist_preemption_options_grace_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_preemption_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_preemption_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_set_variables_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_805 arg2, swig_type_806 arg3);
+extern swig_type_807 _wrap_dist_preemption_handler_create_cdist_275a1abe5512c9a8(swig_type_808 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_handler_destroy_cdist_275a1abe5512c9a8(swig_type_809 arg1);
+extern void _wrap_dist_preemption_notify_cdist_275a1abe5512c9a8(swig_type_810 arg1);
+extern swig_type_811 _wrap_dist_preemption_run_cdist_275a1abe5512c9a8(swig_type_812 arg1, swig_type_813 arg2, uintptr_t arg3);
+extern swig_type_814 _wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(swig_type_815 arg1, swig_voidp arg2);
+extern void _wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(swig_type_816 arg1);
+extern swig_type_817 _wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(swig_type_818 arg1);
+extern uintptr_t _wrap_new_dist_topology_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_topology_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_819 _wrap_dist_topology_create_cdist_275a1abe5512c9a8(swig_type_820 arg1, swig_type_821 arg2, swig_type_822 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(swig_type_823 arg1);
+extern swig_type_824 _wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(swig_type_825 arg1, swig_type_826 arg2, swig_type_827 arg3, swig_type_828 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(swig_type_829 arg1);
+extern swig_type_830 _wrap_dist_topology_from_host_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(swig_type_831 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(swig_type_832 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(swig_type_833 arg1);
+extern swig_type_834 _wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(swig_type_835 arg1);
+extern swig_type_836 _wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(swig_type_837 arg1, swig_type_838 arg2, swig_voidp arg3);
+extern swig_type_839 _wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(swig_type_840 arg1, swig_type_841 arg2, swig_voidp arg3);
+extern swig_type_842 _wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(swig_type_843 arg1, swig_type_844 arg2, swig_voidp arg3);
+extern swig_type_845 _wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(swig_type_846 arg1, swig_type_847 arg2, swig_type_848 arg3, swig_type_849 arg4, swig_type_850 arg5);
+extern swig_type_851 _wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(swig_type_852 arg1, swig_type_853 arg2, swig_type_854 arg3, swig_type_855 arg4, swig_type_856 arg5);
+extern swig_type_857 _wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(swig_type_858 arg1, swig_type_859 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_860 arg5, swig_voidp arg6);
+extern swig_type_861 _wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(swig_type_862 arg1, swig_voidp arg2);
+extern swig_type_863 _wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(swig_type_864 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(swig_type_865 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(swig_type_866 arg1);
+extern swig_type_867 _wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(swig_type_868 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_869 _wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(swig_type_870 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_871 arg4, swig_type_872 arg5, swig_type_873 arg6);
+extern swig_type_874 _wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(swig_type_875 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_876 arg4, swig_type_877 arg5, swig_type_878 arg6);
+extern void _wrap_dist_partition_kind_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_kind_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_partition_num_logical_devices_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_partition_logical_device_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_partition_uneven_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_uneven_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_partition_spmd_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_spmd_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_partition_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_partition_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_879 arg2, swig_type_880 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_881 arg2, swig_type_882 arg3);
+extern swig_type_883 _wrap_dist_partition_check_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_split_options_uneven_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_split_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_split_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_884 _wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(swig_type_885 arg1, swig_type_886 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_887 _wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(swig_type_888 arg1, swig_type_889 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(swig_type_890 arg1);
+extern swig_type_891 _wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(swig_type_892 arg1);
+extern swig_type_893 _wrap_dist_value_partition_cdist_275a1abe5512c9a8(swig_type_894 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_895 arg2);
+extern swig_type_896 _wrap_dist_devices_options_timeout_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_897 arg2);
+extern swig_type_898 _wrap_dist_devices_options_cancel_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_devices_options_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_devices_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_devices_options_add_result_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_899 _wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(swig_type_900 arg1, swig_type_901 arg2, swig_type_902 arg3, swig_type_903 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_275a1abe5512c9a8(swig_type_904 arg1);
+extern swig_type_905 _wrap_dist_device_axis_cdist_275a1abe5512c9a8(swig_type_906 arg1, swig_type_907 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_908 _wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(swig_type_909 arg1, swig_type_910 arg2, swig_voidp arg3);
+extern void _wrap_dist_halo_ndim_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_halo_ndim_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_halo_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_dist_halo_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_911 arg2, swig_type_912 arg3);
+extern void _wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_913 arg2, swig_type_914 arg3);
+extern void _wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_915 arg2, swig_type_916 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_917 arg2, swig_type_918 arg3);
+extern swig_type_919 _wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(swig_type_920 arg1, swig_type_921 arg2, uintptr_t arg3, swig_type_922 arg4, uintptr_t arg5);
+extern swig_type_923 _wrap_dist_reshard_cdist_275a1abe5512c9a8(swig_type_924 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_925 arg4, swig_type_926 arg5, uintptr_t arg6);
+extern swig_type_927 _wrap_dist_reshard_bytes_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_type_928 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_type_929 arg2);
+extern swig_type_930 _wrap_Text_text_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_931 _wrap_Text_explain_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_932 arg2);
+extern swig_type_933 _wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_934 arg2);
+extern swig_type_935 _wrap_Text_explain_topology_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_936 arg2);
+extern swig_type_937 _wrap_Text_describe_value_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_938 arg2);
+extern swig_type_939 _wrap_Text_describe_variable_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_940 arg2);
+extern swig_type_941 _wrap_Text_write_trace_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_942 arg2);
+extern swig_type_943 _wrap_Text_write_metrics_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_944 arg2, swig_type_945 arg3);
+extern swig_type_946 _wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_947 arg2);
+extern swig_type_948 _wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_949 arg2);
+extern uintptr_t _wrap_new_Text_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_Text_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_950 _wrap_Stragglers_read_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_951 arg2);
+extern swig_type_952 _wrap_Stragglers_size_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_953 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_954 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_955 arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_956 arg2);
+extern swig_type_957 _wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_958 arg2);
+extern swig_type_959 _wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_960 arg2);
+extern swig_type_961 _wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_962 arg2);
+extern swig_type_963 _wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_964 arg2);
+extern swig_type_965 _wrap_Stragglers_tag_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_966 arg2);
+extern uintptr_t _wrap_new_Stragglers_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_Stragglers_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_967 _wrap_Numbers_size_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_968 _wrap_Numbers_at_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_969 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_970 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_971 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_972 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_973 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_974 arg2);
+extern swig_type_975 _wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_976 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_977 _wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_978 arg2, swig_intgo arg3, swig_intgo arg4);
+extern void _wrap_Numbers_partition_shape_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_Numbers_partition_dimensions_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_979 _wrap_Numbers_partition_shard_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_980 _wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_981 arg2, swig_intgo arg3, swig_type_982 arg4);
+extern swig_type_983 _wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_984 arg2);
+extern uintptr_t _wrap_new_Numbers_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_Numbers_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_985 _wrap_topology_from_serialized_cdist_275a1abe5512c9a8(swig_type_986 arg1, swig_type_987 arg2, swig_voidp arg3);
+extern swig_type_988 _wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(swig_type_989 arg1, swig_type_990 arg2, swig_type_991 arg3, swig_type_992 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_275a1abe5512c9a8(swig_type_993 arg1, swig_type_994 arg2, swig_type_995 arg3);
+extern void _wrap_Destinations_add_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_996 arg2, swig_type_997 arg3, swig_type_998 arg4);
+extern uintptr_t _wrap_Destinations_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern uintptr_t _wrap_new_Destinations_cdist_275a1abe5512c9a8(void);
+extern void _wrap_delete_Destinations_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_999 _wrap_quick_all_reduce_cdist_275a1abe5512c9a8(swig_type_1000 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1001 arg4, swig_type_1002 arg5, swig_type_1003 arg6, swig_type_1004 arg7);
+extern swig_type_1005 _wrap_quick_broadcast_cdist_275a1abe5512c9a8(swig_type_1006 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1007 arg4, swig_type_1008 arg5, swig_type_1009 arg6, swig_type_1010 arg7);
+extern swig_type_1011 _wrap_run_until_cdist_275a1abe5512c9a8(swig_type_1012 arg1, swig_type_1013 arg2, swig_type_1014 arg3);
+extern swig_type_1015 _wrap_quick_barrier_cdist_275a1abe5512c9a8(swig_type_1016 arg1, swig_type_1017 arg2, swig_type_1018 arg3);
 #undef intgo
 */
 import "C"
@@ -1919,1083 +1984,1097 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIST_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OK_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_OK_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_OK int = _swig_getDIST_OK()
 func _swig_getDIST_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_CANCELLED int = _swig_getDIST_CANCELLED()
 func _swig_getDIST_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_UNKNOWN int = _swig_getDIST_UNKNOWN()
 func _swig_getDIST_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_INVALID_ARGUMENT int = _swig_getDIST_INVALID_ARGUMENT()
 func _swig_getDIST_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_DEADLINE_EXCEEDED int = _swig_getDIST_DEADLINE_EXCEEDED()
 func _swig_getDIST_NOT_FOUND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_NOT_FOUND int = _swig_getDIST_NOT_FOUND()
 func _swig_getDIST_ALREADY_EXISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ALREADY_EXISTS int = _swig_getDIST_ALREADY_EXISTS()
 func _swig_getDIST_PERMISSION_DENIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_PERMISSION_DENIED int = _swig_getDIST_PERMISSION_DENIED()
 func _swig_getDIST_RESOURCE_EXHAUSTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_RESOURCE_EXHAUSTED int = _swig_getDIST_RESOURCE_EXHAUSTED()
 func _swig_getDIST_FAILED_PRECONDITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_FAILED_PRECONDITION int = _swig_getDIST_FAILED_PRECONDITION()
 func _swig_getDIST_ABORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ABORTED int = _swig_getDIST_ABORTED()
 func _swig_getDIST_OUT_OF_RANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_OUT_OF_RANGE int = _swig_getDIST_OUT_OF_RANGE()
 func _swig_getDIST_UNIMPLEMENTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_UNIMPLEMENTED int = _swig_getDIST_UNIMPLEMENTED()
 func _swig_getDIST_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_INTERNAL int = _swig_getDIST_INTERNAL()
 func _swig_getDIST_UNAVAILABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_UNAVAILABLE int = _swig_getDIST_UNAVAILABLE()
 func _swig_getDIST_DATA_LOSS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_DATA_LOSS int = _swig_getDIST_DATA_LOSS()
 func _swig_getDIST_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F16_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_F16_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_F16 int = _swig_getDIST_F16()
 func _swig_getDIST_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BF16_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_BF16_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_BF16 int = _swig_getDIST_BF16()
 func _swig_getDIST_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F32_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_F32_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_F32 int = _swig_getDIST_F32()
 func _swig_getDIST_F64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F64_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_F64_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_F64 int = _swig_getDIST_F64()
 func _swig_getDIST_I8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I8_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_I8_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_I8 int = _swig_getDIST_I8()
 func _swig_getDIST_U8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U8_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_U8_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_U8 int = _swig_getDIST_U8()
 func _swig_getDIST_I16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I16_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_I16_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_I16 int = _swig_getDIST_I16()
 func _swig_getDIST_U16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U16_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_U16_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_U16 int = _swig_getDIST_U16()
 func _swig_getDIST_I32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I32_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_I32_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_I32 int = _swig_getDIST_I32()
 func _swig_getDIST_U32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U32_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_U32_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_U32 int = _swig_getDIST_U32()
 func _swig_getDIST_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I64_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_I64_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_I64 int = _swig_getDIST_I64()
 func _swig_getDIST_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U64_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_U64_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_U64 int = _swig_getDIST_U64()
 func _swig_getDIST_COMPLEX64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COMPLEX64 int = _swig_getDIST_COMPLEX64()
 func _swig_getDIST_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BOOL_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_BOOL_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_BOOL int = _swig_getDIST_BOOL()
 func _swig_getDIST_REDUCE_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_REDUCE_SUM int = _swig_getDIST_REDUCE_SUM()
 func _swig_getDIST_REDUCE_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_REDUCE_MEAN int = _swig_getDIST_REDUCE_MEAN()
 func _swig_getDIST_REDUCE_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_REDUCE_MIN int = _swig_getDIST_REDUCE_MIN()
 func _swig_getDIST_REDUCE_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_REDUCE_MAX int = _swig_getDIST_REDUCE_MAX()
 func _swig_getDIST_REDUCE_PROD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_REDUCE_PROD int = _swig_getDIST_REDUCE_PROD()
 func _swig_getDIST_REDUCE_USER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_REDUCE_USER int = _swig_getDIST_REDUCE_USER()
 func _swig_getDIST_COLLECTIVE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_NONE int = _swig_getDIST_COLLECTIVE_NONE()
 func _swig_getDIST_COLLECTIVE_ALL_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_REDUCE int = _swig_getDIST_COLLECTIVE_ALL_REDUCE()
 func _swig_getDIST_COLLECTIVE_BROADCAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BROADCAST int = _swig_getDIST_COLLECTIVE_BROADCAST()
 func _swig_getDIST_COLLECTIVE_BARRIER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BARRIER int = _swig_getDIST_COLLECTIVE_BARRIER()
 func _swig_getDIST_COLLECTIVE_MERGE_CALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_MERGE_CALL int = _swig_getDIST_COLLECTIVE_MERGE_CALL()
 func _swig_getDIST_COLLECTIVE_RETURN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RETURN int = _swig_getDIST_COLLECTIVE_RETURN()
 func _swig_getDIST_COLLECTIVE_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE int = _swig_getDIST_COLLECTIVE_REDUCE()
 func _swig_getDIST_COLLECTIVE_REDUCE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_SCATTER int = _swig_getDIST_COLLECTIVE_REDUCE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_GATHER int = _swig_getDIST_COLLECTIVE_ALL_GATHER()
 func _swig_getDIST_COLLECTIVE_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_GATHER int = _swig_getDIST_COLLECTIVE_GATHER()
 func _swig_getDIST_COLLECTIVE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCATTER int = _swig_getDIST_COLLECTIVE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_TO_ALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_TO_ALL int = _swig_getDIST_COLLECTIVE_ALL_TO_ALL()
 func _swig_getDIST_COLLECTIVE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCAN int = _swig_getDIST_COLLECTIVE_SCAN()
 func _swig_getDIST_COLLECTIVE_PERMUTE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_PERMUTE int = _swig_getDIST_COLLECTIVE_PERMUTE()
 func _swig_getDIST_COLLECTIVE_REDUCE_APPLY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_APPLY int = _swig_getDIST_COLLECTIVE_REDUCE_APPLY()
 func _swig_getDIST_COLLECTIVE_HALO_EXCHANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_HALO_EXCHANGE int = _swig_getDIST_COLLECTIVE_HALO_EXCHANGE()
 func _swig_getDIST_COLLECTIVE_RESHARD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RESHARD int = _swig_getDIST_COLLECTIVE_RESHARD()
 func _swig_getDIST_NUMERICS_ORDERED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_NUMERICS_ORDERED int = _swig_getDIST_NUMERICS_ORDERED()
 func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
 func _swig_getDIST_NUMERICS_TREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_NUMERICS_TREE int = _swig_getDIST_NUMERICS_TREE()
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCAN_INCLUSIVE int = _swig_getDIST_SCAN_INCLUSIVE()
 func _swig_getDIST_SCAN_EXCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCAN_EXCLUSIVE int = _swig_getDIST_SCAN_EXCLUSIVE()
 func _swig_getDIST_STRATEGY_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_STRATEGY_MIRRORED int = _swig_getDIST_STRATEGY_MIRRORED()
 func _swig_getDIST_STRATEGY_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_STRATEGY_ONE_DEVICE int = _swig_getDIST_STRATEGY_ONE_DEVICE()
 func _swig_getDIST_STRATEGY_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_STRATEGY_DEFAULT int = _swig_getDIST_STRATEGY_DEFAULT()
 func _swig_getDIST_STRATEGY_CENTRAL_STORAGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_STRATEGY_CENTRAL_STORAGE int = _swig_getDIST_STRATEGY_CENTRAL_STORAGE()
 func _swig_getDIST_STRATEGY_MESH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_STRATEGY_MESH int = _swig_getDIST_STRATEGY_MESH()
 func _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_STRATEGY_MULTI_WORKER_MIRRORED int = _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED()
 func _swig_getDIST_THREADS_CALLER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_THREADS_CALLER int = _swig_getDIST_THREADS_CALLER()
 func _swig_getDIST_THREADS_LIBRARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_THREADS_LIBRARY int = _swig_getDIST_THREADS_LIBRARY()
 func _swig_getDIST_THREADS_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_THREADS_HOST int = _swig_getDIST_THREADS_HOST()
 func _swig_getDIST_TRANSPORT_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_AUTO_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_AUTO_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_TRANSPORT_AUTO int = _swig_getDIST_TRANSPORT_AUTO()
 func _swig_getDIST_TRANSPORT_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_NONE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_NONE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_TRANSPORT_NONE int = _swig_getDIST_TRANSPORT_NONE()
 func _swig_getDIST_TRANSPORT_GRPC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_GRPC_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_TRANSPORT_GRPC int = _swig_getDIST_TRANSPORT_GRPC()
 func _swig_getDIST_TRANSPORT_GLOO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_GLOO_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_GLOO_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_TRANSPORT_GLOO int = _swig_getDIST_TRANSPORT_GLOO()
+func _swig_getDIST_REFORM_EXPLICIT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_REFORM_EXPLICIT_cdist_275a1abe5512c9a8())
+	return swig_r
+}
+
+var DIST_REFORM_EXPLICIT int = _swig_getDIST_REFORM_EXPLICIT()
+func _swig_getDIST_REFORM_AT_NEXT_RUN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_REFORM_AT_NEXT_RUN_cdist_275a1abe5512c9a8())
+	return swig_r
+}
+
+var DIST_REFORM_AT_NEXT_RUN int = _swig_getDIST_REFORM_AT_NEXT_RUN()
 func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_PLACEMENT_FREE int = _swig_getDIST_PLACEMENT_FREE()
 func _swig_getDIST_PLACEMENT_CORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_PLACEMENT_CORES int = _swig_getDIST_PLACEMENT_CORES()
 func _swig_getDIST_VALUE_TENSOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_TENSOR int = _swig_getDIST_VALUE_TENSOR()
 func _swig_getDIST_VALUE_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_PER_REPLICA int = _swig_getDIST_VALUE_PER_REPLICA()
 func _swig_getDIST_VALUE_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_MIRRORED int = _swig_getDIST_VALUE_MIRRORED()
 func _swig_getDIST_VALUE_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_LIST int = _swig_getDIST_VALUE_LIST()
 func _swig_getDIST_VALUE_DICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_DICT int = _swig_getDIST_VALUE_DICT()
 func _swig_getDIST_VALUE_VARIABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_VARIABLE int = _swig_getDIST_VALUE_VARIABLE()
 func _swig_getDIST_VALUE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_NONE int = _swig_getDIST_VALUE_NONE()
 func _swig_getDIST_VALUE_TUPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_TUPLE int = _swig_getDIST_VALUE_TUPLE()
 func _swig_getDIST_VALUE_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_TEXT int = _swig_getDIST_VALUE_TEXT()
 func _swig_getDIST_VALUE_OBJECT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_OBJECT int = _swig_getDIST_VALUE_OBJECT()
 func _swig_getDIST_VALUE_INDEXED_SLICES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_INDEXED_SLICES int = _swig_getDIST_VALUE_INDEXED_SLICES()
 func _swig_getDIST_VALUE_RAGGED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_RAGGED int = _swig_getDIST_VALUE_RAGGED()
 func _swig_getDIST_VALUE_SPARSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_SPARSE int = _swig_getDIST_VALUE_SPARSE()
 func _swig_getDIST_VALUE_SHARDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_VALUE_SHARDED int = _swig_getDIST_VALUE_SHARDED()
 func _swig_getDIST_SYNCHRONIZATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_AUTO int = _swig_getDIST_SYNCHRONIZATION_AUTO()
 func _swig_getDIST_SYNCHRONIZATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_NONE int = _swig_getDIST_SYNCHRONIZATION_NONE()
 func _swig_getDIST_SYNCHRONIZATION_ON_WRITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_WRITE int = _swig_getDIST_SYNCHRONIZATION_ON_WRITE()
 func _swig_getDIST_SYNCHRONIZATION_ON_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_READ int = _swig_getDIST_SYNCHRONIZATION_ON_READ()
 func _swig_getDIST_AGGREGATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_AGGREGATION_NONE int = _swig_getDIST_AGGREGATION_NONE()
 func _swig_getDIST_AGGREGATION_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_AGGREGATION_SUM int = _swig_getDIST_AGGREGATION_SUM()
 func _swig_getDIST_AGGREGATION_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_AGGREGATION_MEAN int = _swig_getDIST_AGGREGATION_MEAN()
 func _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_AGGREGATION_ONLY_FIRST_REPLICA int = _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA()
 func _swig_getDIST_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ASSIGN int = _swig_getDIST_ASSIGN()
 func _swig_getDIST_ASSIGN_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ASSIGN_ADD int = _swig_getDIST_ASSIGN_ADD()
 func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
 func _swig_getDIST_COMMUNICATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_AUTO int = _swig_getDIST_COMMUNICATION_AUTO()
 func _swig_getDIST_COMMUNICATION_RING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_RING int = _swig_getDIST_COMMUNICATION_RING()
 func _swig_getDIST_COMMUNICATION_NCCL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_NCCL int = _swig_getDIST_COMMUNICATION_NCCL()
 func _swig_getDIST_INPUT_PER_WORKER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_INPUT_PER_WORKER int = _swig_getDIST_INPUT_PER_WORKER()
 func _swig_getDIST_INPUT_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_INPUT_PER_REPLICA int = _swig_getDIST_INPUT_PER_REPLICA()
 func _swig_getDIST_SHARD_OFF() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SHARD_OFF int = _swig_getDIST_SHARD_OFF()
 func _swig_getDIST_SHARD_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SHARD_AUTO int = _swig_getDIST_SHARD_AUTO()
 func _swig_getDIST_SHARD_FILE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SHARD_FILE int = _swig_getDIST_SHARD_FILE()
 func _swig_getDIST_SHARD_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SHARD_DATA int = _swig_getDIST_SHARD_DATA()
 func _swig_getDIST_SHARD_HINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SHARD_HINT int = _swig_getDIST_SHARD_HINT()
 func _swig_getDIST_DEVICE_ORDER_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_AUTO int = _swig_getDIST_DEVICE_ORDER_AUTO()
 func _swig_getDIST_DEVICE_ORDER_RING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_RING int = _swig_getDIST_DEVICE_ORDER_RING()
 func _swig_getDIST_DEVICE_ORDER_MESH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_MESH int = _swig_getDIST_DEVICE_ORDER_MESH()
 func _swig_getDIST_MAX_REPLICAS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_REPLICAS int = _swig_getDIST_MAX_REPLICAS()
 func _swig_getDIST_MAX_CONTRIBUTIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_CONTRIBUTIONS int = _swig_getDIST_MAX_CONTRIBUTIONS()
 func _swig_getDIST_MAX_NDIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_NDIM int = _swig_getDIST_MAX_NDIM()
 func _swig_getDIST_MAX_TAG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_TAG_BYTES int = _swig_getDIST_MAX_TAG_BYTES()
 func _swig_getDIST_MAX_MESH_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_MESH_POSITIONS int = _swig_getDIST_MAX_MESH_POSITIONS()
 func _swig_getDIST_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_LOG_ERROR int = _swig_getDIST_LOG_ERROR()
 func _swig_getDIST_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_LOG_WARNING int = _swig_getDIST_LOG_WARNING()
 func _swig_getDIST_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_LOG_INFO int = _swig_getDIST_LOG_INFO()
 func _swig_getDIST_SCATTER_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCATTER_ADD int = _swig_getDIST_SCATTER_ADD()
 func _swig_getDIST_SCATTER_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCATTER_SUB int = _swig_getDIST_SCATTER_SUB()
 func _swig_getDIST_SCATTER_UPDATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCATTER_UPDATE int = _swig_getDIST_SCATTER_UPDATE()
 func _swig_getDIST_SCATTER_MUL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCATTER_MUL int = _swig_getDIST_SCATTER_MUL()
 func _swig_getDIST_SCATTER_DIV() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCATTER_DIV int = _swig_getDIST_SCATTER_DIV()
 func _swig_getDIST_SCATTER_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCATTER_MIN int = _swig_getDIST_SCATTER_MIN()
 func _swig_getDIST_SCATTER_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCATTER_MAX int = _swig_getDIST_SCATTER_MAX()
 func _swig_getDIST_SCATTER_BATCH_UPDATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_SCATTER_BATCH_UPDATE int = _swig_getDIST_SCATTER_BATCH_UPDATE()
 func _swig_getDIST_CROSS_DEVICE_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_DEFAULT int = _swig_getDIST_CROSS_DEVICE_DEFAULT()
 func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
 func _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_HIERARCHICAL_COPY int = _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY()
 func _swig_getDIST_CROSS_DEVICE_NCCL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_NCCL int = _swig_getDIST_CROSS_DEVICE_NCCL()
 func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_HOST int = _swig_getDIST_CROSS_DEVICE_HOST()
 func _swig_getDIST_METRIC_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_METRIC_SUM int = _swig_getDIST_METRIC_SUM()
 func _swig_getDIST_METRIC_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_METRIC_MEAN int = _swig_getDIST_METRIC_MEAN()
 func _swig_getDIST_METRIC_ACCURACY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_METRIC_ACCURACY int = _swig_getDIST_METRIC_ACCURACY()
 func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
 func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
 func _swig_getDIST_PARTITION_SPLIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_PARTITION_SPLIT int = _swig_getDIST_PARTITION_SPLIT()
 func _swig_getDIST_PARTITION_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_PARTITION_ASSIGN int = _swig_getDIST_PARTITION_ASSIGN()
 func _swig_getDIST_PARTITION_REPLICATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_PARTITION_REPLICATE int = _swig_getDIST_PARTITION_REPLICATE()
 func _swig_getDIST_EDGE_ZERO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_EDGE_ZERO int = _swig_getDIST_EDGE_ZERO()
 func _swig_getDIST_EDGE_WRAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_EDGE_WRAP int = _swig_getDIST_EDGE_WRAP()
 func _swig_getDIST_EDGE_CLAMP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_EDGE_CLAMP int = _swig_getDIST_EDGE_CLAMP()
 func _swig_getDIST_EDGE_REFLECT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_EDGE_REFLECT int = _swig_getDIST_EDGE_REFLECT()
 func _swig_getDIST_EDGE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_EDGE_NONE int = _swig_getDIST_EDGE_NONE()
 func _swig_getDIST_TASK_UNSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TASK_UNSET_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_TASK_UNSET_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_TASK_UNSET int = _swig_getDIST_TASK_UNSET()
 func _swig_getDIST_MAX_CLUSTER_TEXT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_TEXT_BYTES int = _swig_getDIST_MAX_CLUSTER_TEXT_BYTES()
 func _swig_getDIST_MAX_CLUSTER_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_DEPTH_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_DEPTH int = _swig_getDIST_MAX_CLUSTER_DEPTH()
 func _swig_getDIST_MAX_CLUSTER_JOBS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_JOBS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_JOBS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_JOBS int = _swig_getDIST_MAX_CLUSTER_JOBS()
 func _swig_getDIST_MAX_CLUSTER_TASKS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TASKS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TASKS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_TASKS int = _swig_getDIST_MAX_CLUSTER_TASKS()
 func _swig_getDIST_MAX_CLUSTER_MEMBERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_MEMBERS int = _swig_getDIST_MAX_CLUSTER_MEMBERS()
 func _swig_getDIST_MAX_JOB_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_JOB_NAME_BYTES_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_MAX_JOB_NAME_BYTES int = _swig_getDIST_MAX_JOB_NAME_BYTES()
 func _swig_getDIST_MAX_ADDRESS_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_ADDRESS_BYTES_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_MAX_ADDRESS_BYTES_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
@@ -3020,7 +3099,7 @@ func swigTexts(texts []string) string {
 
 func Memory_counter() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_memory_counter_cdist_e07749338ed30412())
+	swig_r = (int64)(C._wrap_memory_counter_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
@@ -3042,17 +3121,17 @@ func (p *_swig_DirectorCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorCallbacks(v interface{}) Callbacks {
 	p := &_swig_DirectorCallbacks{0, v}
-	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_e07749338ed30412(C.int(swigDirectorAdd(p))))
+	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_275a1abe5512c9a8(C.int(swigDirectorAdd(p))))
 	return p
 }
 
 func DeleteDirectorCallbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorCallbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_DeleteDirectorCallbacks_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
-//export Swiggo_DeleteDirector_Callbacks_cdist_e07749338ed30412
-func Swiggo_DeleteDirector_Callbacks_cdist_e07749338ed30412(c int) {
+//export Swiggo_DeleteDirector_Callbacks_cdist_275a1abe5512c9a8
+func Swiggo_DeleteDirector_Callbacks_cdist_275a1abe5512c9a8(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorCallbacks).SwigcptrCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -3068,8 +3147,8 @@ func (swig_p *_swig_DirectorCallbacks) Replica(token int64, replica int64) int {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_replica_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_replica_cdist_e07749338ed30412(swig_c int, token int64, replica int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_replica_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_replica_cdist_275a1abe5512c9a8(swig_c int, token int64, replica int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Replica(token, replica)
@@ -3087,8 +3166,8 @@ func (swig_p *_swig_DirectorCallbacks) Values(token int64, replica int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_values_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_values_cdist_e07749338ed30412(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_values_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_values_cdist_275a1abe5512c9a8(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Values(token, replica, args, kwargs)
@@ -3106,8 +3185,8 @@ func (swig_p *_swig_DirectorCallbacks) Merge(token int64, strategy int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_merge_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_merge_cdist_e07749338ed30412(swig_c int, token int64, strategy int64, args int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_merge_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_merge_cdist_275a1abe5512c9a8(swig_c int, token int64, strategy int64, args int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Merge(token, strategy, args)
@@ -3125,8 +3204,8 @@ func (swig_p *_swig_DirectorCallbacks) Update(token int64, copy int64, args int6
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_update_cdist_e07749338ed30412(swig_c int, token int64, copy int64, args int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_update_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_update_cdist_275a1abe5512c9a8(swig_c int, token int64, copy int64, args int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Update(token, copy, args)
@@ -3144,8 +3223,8 @@ func (swig_p *_swig_DirectorCallbacks) Update_values(token int64, replica int, d
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_values_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_update_values_cdist_e07749338ed30412(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_update_values_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_update_values_cdist_275a1abe5512c9a8(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
@@ -3167,8 +3246,8 @@ func (swig_p *_swig_DirectorCallbacks) Source(token int64, index int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_source_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_source_cdist_e07749338ed30412(swig_c int, token int64, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_source_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_source_cdist_275a1abe5512c9a8(swig_c int, token int64, index int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Source(token, index)
@@ -3186,8 +3265,8 @@ func (swig_p *_swig_DirectorCallbacks) File_source(token int64, file int64, name
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_file_source_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_file_source_cdist_e07749338ed30412(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_file_source_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_file_source_cdist_275a1abe5512c9a8(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
@@ -3209,8 +3288,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset(token int64, num_pipelines int, p
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_dataset_cdist_e07749338ed30412(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_dataset_cdist_275a1abe5512c9a8(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Dataset(token, num_pipelines, pipeline, num_replicas)
@@ -3228,8 +3307,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset_reduce(token int64, state int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e07749338ed30412(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_275a1abe5512c9a8(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Dataset_reduce(token, state, batch)
@@ -3247,8 +3326,8 @@ func (swig_p *_swig_DirectorCallbacks) Value(token int64, replica int, num_repli
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_value_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_value_cdist_e07749338ed30412(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_value_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_value_cdist_275a1abe5512c9a8(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Value(token, replica, num_replicas)
@@ -3266,8 +3345,8 @@ func (swig_p *_swig_DirectorCallbacks) Initial(token int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_initial_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_initial_cdist_e07749338ed30412(swig_c int, token int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_initial_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_initial_cdist_275a1abe5512c9a8(swig_c int, token int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Initial(token)
@@ -3286,8 +3365,8 @@ func (swig_p *_swig_DirectorCallbacks) Loop(token int64, begin int64, end int64)
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_loop_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_loop_cdist_e07749338ed30412(swig_c int, token int64, begin int64, end int64) {
+//export Swig_DirectorCallbacks_callback_loop_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_loop_cdist_275a1abe5512c9a8(swig_c int, token int64, begin int64, end int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Loop(token, begin, end)
 }
@@ -3304,8 +3383,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce(token int64, acc int64, in int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_reduce_cdist_e07749338ed30412(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
+//export Swig_DirectorCallbacks_callback_reduce_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_reduce_cdist_275a1abe5512c9a8(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Reduce(token, acc, in, count, dtype)
 }
@@ -3322,8 +3401,8 @@ func (swig_p *_swig_DirectorCallbacks) Apply(token int64, tensor int64, first in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_apply_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_apply_cdist_e07749338ed30412(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
+//export Swig_DirectorCallbacks_callback_apply_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_apply_cdist_275a1abe5512c9a8(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Apply(token, tensor, first, count, dtype, gradient, parameter, num_states, states)
 }
@@ -3339,8 +3418,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce_components(token int64, op int, co
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_components_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_reduce_components_cdist_e07749338ed30412(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_reduce_components_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_reduce_components_cdist_275a1abe5512c9a8(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Reduce_components(token, op, components, n, out)
@@ -3358,8 +3437,8 @@ func (swig_p *_swig_DirectorCallbacks) Broadcast_copies(token int64, value int64
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e07749338ed30412(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_275a1abe5512c9a8(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Broadcast_copies(token, value, copies, n)
@@ -3377,8 +3456,8 @@ func (swig_p *_swig_DirectorCallbacks) Gather_components(token int64, components
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_gather_components_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_gather_components_cdist_e07749338ed30412(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_gather_components_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_gather_components_cdist_275a1abe5512c9a8(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Gather_components(token, components, n, axis, out)
@@ -3397,8 +3476,8 @@ func (swig_p *_swig_DirectorCallbacks) Log(token int64, level int, message strin
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_log_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_log_cdist_e07749338ed30412(swig_c int, token int64, level int, message string) {
+//export Swig_DirectorCallbacks_callback_log_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_log_cdist_275a1abe5512c9a8(swig_c int, token int64, level int, message string) {
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 
@@ -3419,8 +3498,8 @@ func (swig_p *_swig_DirectorCallbacks) Release(token int64) {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_release_cdist_e07749338ed30412
-func Swig_DirectorCallbacks_callback_release_cdist_e07749338ed30412(swig_c int, token int64) {
+//export Swig_DirectorCallbacks_callback_release_cdist_275a1abe5512c9a8
+func Swig_DirectorCallbacks_callback_release_cdist_275a1abe5512c9a8(swig_c int, token int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Release(token)
 }
@@ -3440,7 +3519,7 @@ func (p SwigcptrCallbacks) DirectorInterface() interface{} {
 
 func DeleteCallbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Callbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Callbacks_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
@@ -3448,7 +3527,7 @@ func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_Callbacks_replica_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_2(_swig_i_1), C.swig_type_3(_swig_i_2)))
+	swig_r = (int)(C._wrap_Callbacks_replica_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_2(_swig_i_1), C.swig_type_3(_swig_i_2)))
 	return swig_r
 }
 
@@ -3459,7 +3538,7 @@ func (arg1 SwigcptrCallbacks) Values(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_values_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1), C.swig_type_6(_swig_i_2), C.swig_type_7(_swig_i_3), C.swig_type_8(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_values_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1), C.swig_type_6(_swig_i_2), C.swig_type_7(_swig_i_3), C.swig_type_8(_swig_i_4)))
 	return swig_r
 }
 
@@ -3469,7 +3548,7 @@ func (arg1 SwigcptrCallbacks) Merge(arg2 int64, arg3 int64, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1), C.swig_type_11(_swig_i_2), C.swig_type_12(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1), C.swig_type_11(_swig_i_2), C.swig_type_12(_swig_i_3)))
 	return swig_r
 }
 
@@ -3479,7 +3558,7 @@ func (arg1 SwigcptrCallbacks) Update(arg2 int64, arg3 int64, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_update_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_13(_swig_i_1), C.swig_type_14(_swig_i_2), C.swig_type_15(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_update_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_13(_swig_i_1), C.swig_type_14(_swig_i_2), C.swig_type_15(_swig_i_3)))
 	return swig_r
 }
 
@@ -3492,7 +3571,7 @@ func (arg1 SwigcptrCallbacks) Update_values(arg2 int64, arg3 int, arg4 string, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), C.swig_type_20(_swig_i_5), C.swig_type_21(_swig_i_6)))
+	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), C.swig_type_20(_swig_i_5), C.swig_type_21(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3504,7 +3583,7 @@ func (arg1 SwigcptrCallbacks) Source(arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_source_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1), C.swig_type_24(_swig_i_2)))
+	swig_r = (int64)(C._wrap_Callbacks_source_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1), C.swig_type_24(_swig_i_2)))
 	return swig_r
 }
 
@@ -3515,7 +3594,7 @@ func (arg1 SwigcptrCallbacks) File_source(arg2 int64, arg3 int64, arg4 string, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1), C.swig_type_27(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1), C.swig_type_27(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3529,7 +3608,7 @@ func (arg1 SwigcptrCallbacks) Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
 	return swig_r
 }
 
@@ -3539,7 +3618,7 @@ func (arg1 SwigcptrCallbacks) Dataset_reduce(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
 	return swig_r
 }
 
@@ -3549,7 +3628,7 @@ func (arg1 SwigcptrCallbacks) Value(arg2 int64, arg3 int, arg4 int) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_value_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_value_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
 	return swig_r
 }
 
@@ -3557,7 +3636,7 @@ func (arg1 SwigcptrCallbacks) Initial(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1)))
 	return swig_r
 }
 
@@ -3566,7 +3645,7 @@ func (arg1 SwigcptrCallbacks) Loop(arg2 int64, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_loop_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), C.swig_type_41(_swig_i_2), C.swig_type_42(_swig_i_3))
+	C._wrap_Callbacks_loop_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), C.swig_type_41(_swig_i_2), C.swig_type_42(_swig_i_3))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int) {
@@ -3576,7 +3655,7 @@ func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_Callbacks_reduce_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), C.swig_type_44(_swig_i_2), C.swig_type_45(_swig_i_3), C.swig_type_46(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_Callbacks_reduce_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), C.swig_type_44(_swig_i_2), C.swig_type_45(_swig_i_3), C.swig_type_46(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64) {
@@ -3590,7 +3669,7 @@ func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_Callbacks_apply_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1), C.swig_type_48(_swig_i_2), C.swig_type_49(_swig_i_3), C.swig_type_50(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_51(_swig_i_6), C.swig_type_52(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_53(_swig_i_9))
+	C._wrap_Callbacks_apply_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1), C.swig_type_48(_swig_i_2), C.swig_type_49(_swig_i_3), C.swig_type_50(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_51(_swig_i_6), C.swig_type_52(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_53(_swig_i_9))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int) {
@@ -3601,7 +3680,7 @@ func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_55(_swig_i_3), C.swig_type_56(_swig_i_4), C.swig_type_57(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_55(_swig_i_3), C.swig_type_56(_swig_i_4), C.swig_type_57(_swig_i_5)))
 	return swig_r
 }
 
@@ -3612,7 +3691,7 @@ func (arg1 SwigcptrCallbacks) Broadcast_copies(arg2 int64, arg3 int64, arg4 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1), C.swig_type_59(_swig_i_2), C.swig_type_60(_swig_i_3), C.swig_type_61(_swig_i_4)))
+	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1), C.swig_type_59(_swig_i_2), C.swig_type_60(_swig_i_3), C.swig_type_61(_swig_i_4)))
 	return swig_r
 }
 
@@ -3624,7 +3703,7 @@ func (arg1 SwigcptrCallbacks) Gather_components(arg2 int64, arg3 int64, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), C.swig_type_63(_swig_i_2), C.swig_type_64(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_65(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), C.swig_type_63(_swig_i_2), C.swig_type_64(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_65(_swig_i_5)))
 	return swig_r
 }
 
@@ -3633,7 +3712,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_log_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Callbacks_log_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3642,7 +3721,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 func (arg1 SwigcptrCallbacks) Release(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Callbacks_release_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
+	C._wrap_Callbacks_release_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
 }
 
 type Callbacks interface {
@@ -3672,7 +3751,7 @@ type Callbacks interface {
 
 func Set_callbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_callbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_set_callbacks_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type SwigcptrClusterJobs uintptr
@@ -3693,7 +3772,7 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_ClusterJobs_add_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), C.swig_type_72(_swig_i_4))
+	C._wrap_ClusterJobs_add_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), C.swig_type_72(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3708,26 +3787,26 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 func (arg1 SwigcptrClusterJobs) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_ClusterJobs_size_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_ClusterJobs_size_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrClusterJobs) Get() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_ClusterJobs_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_ClusterJobs_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewClusterJobs() (_swig_ret ClusterJobs) {
 	var swig_r ClusterJobs
-	swig_r = (ClusterJobs)(SwigcptrClusterJobs(C._wrap_new_ClusterJobs_cdist_e07749338ed30412()))
+	swig_r = (ClusterJobs)(SwigcptrClusterJobs(C._wrap_new_ClusterJobs_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteClusterJobs(arg1 ClusterJobs) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ClusterJobs_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ClusterJobs_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type ClusterJobs interface {
@@ -3750,21 +3829,21 @@ func (p SwigcptrResolverAnswer) SwigIsResolverAnswer() {
 func (arg1 SwigcptrResolverAnswer) Has_task_type() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_ResolverAnswer_has_task_type_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_ResolverAnswer_has_task_type_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrResolverAnswer) Has_rpc_layer() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_ResolverAnswer_has_rpc_layer_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_ResolverAnswer_has_rpc_layer_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_text_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_ResolverAnswer_set_text_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3773,13 +3852,13 @@ func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 func (arg1 SwigcptrResolverAnswer) Set_number(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_number_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_ResolverAnswer_set_number_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrResolverAnswer) Set_spec(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_spec_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1))
+	C._wrap_ResolverAnswer_set_spec_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1))
 }
 
 type ResolverAnswer interface {
@@ -3794,49 +3873,49 @@ type ResolverAnswer interface {
 
 func _swig_getRESOLVER_SPEC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_SPEC_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_RESOLVER_SPEC_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var RESOLVER_SPEC int = _swig_getRESOLVER_SPEC()
 func _swig_getRESOLVER_TASK_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_TASK_TYPE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_RESOLVER_TASK_TYPE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var RESOLVER_TASK_TYPE int = _swig_getRESOLVER_TASK_TYPE()
 func _swig_getRESOLVER_TASK_ID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_TASK_ID_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_RESOLVER_TASK_ID_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var RESOLVER_TASK_ID int = _swig_getRESOLVER_TASK_ID()
 func _swig_getRESOLVER_RPC_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_RPC_LAYER_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_RESOLVER_RPC_LAYER_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var RESOLVER_RPC_LAYER int = _swig_getRESOLVER_RPC_LAYER()
 func _swig_getRESOLVER_ENVIRONMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_ENVIRONMENT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_RESOLVER_ENVIRONMENT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var RESOLVER_ENVIRONMENT int = _swig_getRESOLVER_ENVIRONMENT()
 func _swig_getRESOLVER_ADDRESS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_ADDRESS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_RESOLVER_ADDRESS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var RESOLVER_ADDRESS int = _swig_getRESOLVER_ADDRESS()
 func _swig_getRESOLVER_NUM_ACCELERATORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_NUM_ACCELERATORS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_RESOLVER_NUM_ACCELERATORS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
@@ -3859,17 +3938,17 @@ func (p *_swig_DirectorResolverCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorResolverCallbacks(v interface{}) ResolverCallbacks {
 	p := &_swig_DirectorResolverCallbacks{0, v}
-	p.SwigcptrResolverCallbacks = SwigcptrResolverCallbacks(C._wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e07749338ed30412(C.int(swigDirectorAdd(p))))
+	p.SwigcptrResolverCallbacks = SwigcptrResolverCallbacks(C._wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_275a1abe5512c9a8(C.int(swigDirectorAdd(p))))
 	return p
 }
 
 func DeleteDirectorResolverCallbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorResolverCallbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_DeleteDirectorResolverCallbacks_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
-//export Swiggo_DeleteDirector_ResolverCallbacks_cdist_e07749338ed30412
-func Swiggo_DeleteDirector_ResolverCallbacks_cdist_e07749338ed30412(c int) {
+//export Swiggo_DeleteDirector_ResolverCallbacks_cdist_275a1abe5512c9a8
+func Swiggo_DeleteDirector_ResolverCallbacks_cdist_275a1abe5512c9a8(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorResolverCallbacks).SwigcptrResolverCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -3885,8 +3964,8 @@ func (swig_p *_swig_DirectorResolverCallbacks) Answer(token int64, question int,
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorResolverCallbacks_callback_answer_cdist_e07749338ed30412
-func Swig_DirectorResolverCallbacks_callback_answer_cdist_e07749338ed30412(swig_c int, token int64, question int, asked_type string, task_id int, asked_layer string, answer uintptr) (swig_result int) {
+//export Swig_DirectorResolverCallbacks_callback_answer_cdist_275a1abe5512c9a8
+func Swig_DirectorResolverCallbacks_callback_answer_cdist_275a1abe5512c9a8(swig_c int, token int64, question int, asked_type string, task_id int, asked_layer string, answer uintptr) (swig_result int) {
 	var swig_r int
 	var _swig_i_2 string
 	var _swig_i_4 string
@@ -3916,7 +3995,7 @@ func (p SwigcptrResolverCallbacks) DirectorInterface() interface{} {
 
 func DeleteResolverCallbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ResolverCallbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ResolverCallbacks_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrResolverCallbacks) Answer(arg2 int64, arg3 int, arg4 string, arg5 int, arg6 string, arg7 ResolverAnswer) (_swig_ret int) {
@@ -3928,7 +4007,7 @@ func (arg1 SwigcptrResolverCallbacks) Answer(arg2 int64, arg3 int, arg4 string, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_77(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
+	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_77(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3947,7 +4026,7 @@ type ResolverCallbacks interface {
 
 func Set_resolver_callbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_resolver_callbacks_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_set_resolver_callbacks_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolver_options, arg4 *int64) (_swig_ret error) {
@@ -3956,7 +4035,7 @@ func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolv
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_e07749338ed30412(C.swig_type_81(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_275a1abe5512c9a8(C.swig_type_81(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3974,7 +4053,7 @@ func Partitions_fixed_shards(arg1 []int64, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_partitions_fixed_shards_cdist_e07749338ed30412(*(*C.swig_type_83)(unsafe.Pointer(&_swig_i_0)), C.swig_type_84(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_partitions_fixed_shards_cdist_275a1abe5512c9a8(*(*C.swig_type_83)(unsafe.Pointer(&_swig_i_0)), C.swig_type_84(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -3997,7 +4076,7 @@ func Partitions_min_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_min_size_cdist_e07749338ed30412(*(*C.swig_type_86)(unsafe.Pointer(&_swig_i_0)), C.swig_type_87(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_88(_swig_i_3), C.swig_type_89(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_min_size_cdist_275a1abe5512c9a8(*(*C.swig_type_86)(unsafe.Pointer(&_swig_i_0)), C.swig_type_87(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_88(_swig_i_3), C.swig_type_89(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4020,7 +4099,7 @@ func Partitions_max_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_max_size_cdist_e07749338ed30412(*(*C.swig_type_91)(unsafe.Pointer(&_swig_i_0)), C.swig_type_92(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_93(_swig_i_3), C.swig_type_94(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_max_size_cdist_275a1abe5512c9a8(*(*C.swig_type_91)(unsafe.Pointer(&_swig_i_0)), C.swig_type_92(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_93(_swig_i_3), C.swig_type_94(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4038,7 +4117,7 @@ func Dist_cluster_spec_from_json(arg1 string, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_e07749338ed30412(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_275a1abe5512c9a8(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4057,7 +4136,7 @@ func Dist_cluster_spec_create(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_e07749338ed30412(C.swig_type_98(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_275a1abe5512c9a8(C.swig_type_98(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4073,7 +4152,7 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_e07749338ed30412(*(*C.swig_type_101)(unsafe.Pointer(&_swig_i_0)), C.swig_type_102(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_275a1abe5512c9a8(*(*C.swig_type_101)(unsafe.Pointer(&_swig_i_0)), C.swig_type_102(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4089,13 +4168,13 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 
 func Dist_cluster_spec_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_spec_destroy_cdist_e07749338ed30412(C.swig_type_103(_swig_i_0))
+	C._wrap_dist_cluster_spec_destroy_cdist_275a1abe5512c9a8(C.swig_type_103(_swig_i_0))
 }
 
 func Dist_cluster_spec_num_jobs(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_e07749338ed30412(C.swig_type_105(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_275a1abe5512c9a8(C.swig_type_105(_swig_i_0)))
 	return swig_r
 }
 
@@ -4103,7 +4182,7 @@ func Dist_cluster_spec_job(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_e07749338ed30412(C.swig_type_107(_swig_i_0), C.swig_type_108(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_275a1abe5512c9a8(C.swig_type_107(_swig_i_0), C.swig_type_108(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4115,7 +4194,7 @@ func Dist_cluster_spec_num_tasks(arg1 int64, arg2 string, arg3 *int32) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_e07749338ed30412(C.swig_type_110(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_275a1abe5512c9a8(C.swig_type_110(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4136,7 +4215,7 @@ func Dist_cluster_spec_task_indices(arg1 int64, arg2 string, arg3 *int32, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_e07749338ed30412(C.swig_type_113(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_115(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_275a1abe5512c9a8(C.swig_type_113(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_115(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4156,7 +4235,7 @@ func Dist_cluster_spec_task_address(arg1 int64, arg2 string, arg3 int, arg4 *str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_e07749338ed30412(C.swig_type_117(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_275a1abe5512c9a8(C.swig_type_117(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -4179,14 +4258,14 @@ func Dist_cluster_spec_is_equal(arg1 int64, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_e07749338ed30412(C.swig_type_119(_swig_i_0), C.swig_type_120(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_275a1abe5512c9a8(C.swig_type_119(_swig_i_0), C.swig_type_120(_swig_i_1)))
 	return swig_r
 }
 
 func Dist_cluster_spec_json(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_e07749338ed30412(C.swig_type_122(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_275a1abe5512c9a8(C.swig_type_122(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4203,7 +4282,7 @@ func Dist_cluster_validate(arg1 int64, arg2 *string, arg3 int) (_swig_ret error)
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_validate_cdist_e07749338ed30412(C.swig_type_124(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_validate_cdist_275a1abe5512c9a8(C.swig_type_124(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4228,7 +4307,7 @@ func Dist_cluster_is_chief(arg1 int64, arg2 *string, arg3 int, arg4 *int32) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_e07749338ed30412(C.swig_type_127(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_275a1abe5512c9a8(C.swig_type_127(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4254,7 +4333,7 @@ func Dist_cluster_collective_leader(arg1 int64, arg2 *string, arg3 int, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_e07749338ed30412(C.swig_type_130(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_3)), C.swig_type_133(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_275a1abe5512c9a8(C.swig_type_130(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_3)), C.swig_type_133(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4276,7 +4355,7 @@ func Dist_cluster_coordination_leader(arg1 int64, arg2 []byte, arg3 int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_e07749338ed30412(C.swig_type_135(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_137(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_275a1abe5512c9a8(C.swig_type_135(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_137(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4300,7 +4379,7 @@ func Dist_cluster_worker_count(arg1 int64, arg2 *string, arg3 *int32) (_swig_ret
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_e07749338ed30412(C.swig_type_139(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_275a1abe5512c9a8(C.swig_type_139(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4325,7 +4404,7 @@ func Dist_cluster_id_in_cluster(arg1 int64, arg2 *string, arg3 int, arg4 *int32)
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_e07749338ed30412(C.swig_type_142(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_275a1abe5512c9a8(C.swig_type_142(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4350,7 +4429,7 @@ func Dist_cluster_should_save_checkpoint(arg1 int64, arg2 *string, arg3 int, arg
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_e07749338ed30412(C.swig_type_145(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_275a1abe5512c9a8(C.swig_type_145(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4375,7 +4454,7 @@ func Dist_cluster_should_save_summary(arg1 int64, arg2 *string, arg3 int, arg4 *
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_e07749338ed30412(C.swig_type_148(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_275a1abe5512c9a8(C.swig_type_148(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4400,7 +4479,7 @@ func Dist_cluster_should_evaluate(arg1 int64, arg2 *string, arg3 int, arg4 *int3
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_e07749338ed30412(C.swig_type_151(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_275a1abe5512c9a8(C.swig_type_151(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -4426,46 +4505,46 @@ func (p SwigcptrDist_cluster_resolver_options) SwigIsDist_cluster_resolver_optio
 func (arg1 SwigcptrDist_cluster_resolver_options) SetHas_task_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetHas_task_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_has_task_id_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTask_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetTask_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_task_id_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_task_id_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetNum_accelerators(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetNum_accelerators() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_environment_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_environment_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4474,7 +4553,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) GetEnvironment() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_environment_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_environment_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4484,7 +4563,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetEnvironment() (_swig_ret st
 func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4493,7 +4572,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string
 func (arg1 SwigcptrDist_cluster_resolver_options) GetSession_address() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_session_address_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_session_address_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4503,7 +4582,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetSession_address() (_swig_re
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4512,7 +4591,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) GetTf_config() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_tf_config_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_tf_config_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4521,19 +4600,19 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetTf_config() (_swig_ret stri
 
 func NewDist_cluster_resolver_options() (_swig_ret Dist_cluster_resolver_options) {
 	var swig_r Dist_cluster_resolver_options
-	swig_r = (Dist_cluster_resolver_options)(SwigcptrDist_cluster_resolver_options(C._wrap_new_dist_cluster_resolver_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_cluster_resolver_options)(SwigcptrDist_cluster_resolver_options(C._wrap_new_dist_cluster_resolver_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_cluster_resolver_options(arg1 Dist_cluster_resolver_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cluster_resolver_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cluster_resolver_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4542,7 +4621,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_rpc_layer(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4572,7 +4651,7 @@ func Dist_cluster_resolver_create_simple(arg1 int64, arg2 Dist_cluster_resolver_
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_e07749338ed30412(C.swig_type_162(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_275a1abe5512c9a8(C.swig_type_162(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4587,7 +4666,7 @@ func Dist_cluster_resolver_create_tf_config(arg1 Dist_cluster_resolver_options, 
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_create_tf_config_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_tf_config_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4610,46 +4689,46 @@ func (p SwigcptrDist_slurm_options) SwigIsDist_slurm_options() {
 func (arg1 SwigcptrDist_slurm_options) SetHas_rank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_has_rank_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_has_rank_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetHas_rank() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_has_rank_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_has_rank_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetRank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_rank_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_rank_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetRank() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_rank_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_rank_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetNum_tasks(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_num_tasks_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_num_tasks_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetNum_tasks() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_num_tasks_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_num_tasks_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_host_list_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_host_list_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4658,7 +4737,7 @@ func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 func (arg1 SwigcptrDist_slurm_options) GetHost_list() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_slurm_options_host_list_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_slurm_options_host_list_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4668,7 +4747,7 @@ func (arg1 SwigcptrDist_slurm_options) GetHost_list() (_swig_ret string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4677,7 +4756,7 @@ func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 func (arg1 SwigcptrDist_slurm_options) GetTasks_per_node() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_slurm_options_tasks_per_node_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_slurm_options_tasks_per_node_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4687,70 +4766,70 @@ func (arg1 SwigcptrDist_slurm_options) GetTasks_per_node() (_swig_ret string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_on_each_host(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetTasks_on_each_host() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_tasks_on_each_host_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetPort_base(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_port_base_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_port_base_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetPort_base() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_port_base_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_port_base_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_host(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetGpus_per_host() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_host_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_host_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_task(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetGpus_per_task() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_task_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_task_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_slurm_options() (_swig_ret Dist_slurm_options) {
 	var swig_r Dist_slurm_options
-	swig_r = (Dist_slurm_options)(SwigcptrDist_slurm_options(C._wrap_new_dist_slurm_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_slurm_options)(SwigcptrDist_slurm_options(C._wrap_new_dist_slurm_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_slurm_options(arg1 Dist_slurm_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_slurm_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_slurm_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_slurm_options) Set_jobs(arg2 ClusterJobs) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_slurm_options_set_jobs_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_slurm_options_set_jobs_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_slurm_options interface {
@@ -4782,7 +4861,7 @@ func Dist_cluster_resolver_create_slurm(arg1 Dist_slurm_options, arg2 Dist_clust
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_slurm_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_slurm_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4799,7 +4878,7 @@ func Dist_slurm_expand_tasks_per_node(arg1 string, arg2 *int32, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_e07749338ed30412(*(*C.swig_type_170)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_171(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_275a1abe5512c9a8(*(*C.swig_type_170)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_171(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -4825,72 +4904,72 @@ func (p SwigcptrDist_kubernetes_options) SwigIsDist_kubernetes_options() {
 func (arg1 SwigcptrDist_kubernetes_options) SetHas_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_has_index_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_has_index_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetHas_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_has_index_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_has_index_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetIndex(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_index_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_index_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetIndex() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_index_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_index_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_num_workers_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_num_workers_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_num_workers_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_num_workers_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetFirst_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_first_index_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_first_index_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetFirst_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_first_index_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_first_index_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetPort(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_port_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_port_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetPort() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_port_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_port_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_host_name_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_host_name_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4899,7 +4978,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetHost_name() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_host_name_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_host_name_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4909,7 +4988,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetHost_name() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_service_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_service_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4918,7 +4997,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetService() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_service_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_service_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4928,7 +5007,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetService() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_name_space_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_name_space_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4937,7 +5016,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetName_space() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_name_space_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_name_space_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4947,7 +5026,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetName_space() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_domain_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_domain_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4956,7 +5035,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetDomain() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_domain_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_domain_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4965,13 +5044,13 @@ func (arg1 SwigcptrDist_kubernetes_options) GetDomain() (_swig_ret string) {
 
 func NewDist_kubernetes_options() (_swig_ret Dist_kubernetes_options) {
 	var swig_r Dist_kubernetes_options
-	swig_r = (Dist_kubernetes_options)(SwigcptrDist_kubernetes_options(C._wrap_new_dist_kubernetes_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_kubernetes_options)(SwigcptrDist_kubernetes_options(C._wrap_new_dist_kubernetes_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_kubernetes_options(arg1 Dist_kubernetes_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_kubernetes_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_kubernetes_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_kubernetes_options interface {
@@ -5002,7 +5081,7 @@ func Dist_cluster_resolver_create_kubernetes(arg1 Dist_kubernetes_options, arg2 
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_kubernetes_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_kubernetes_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5019,7 +5098,7 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_e07749338ed30412(*(*C.swig_type_182)(unsafe.Pointer(&_swig_i_0)), C.swig_type_183(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_275a1abe5512c9a8(*(*C.swig_type_182)(unsafe.Pointer(&_swig_i_0)), C.swig_type_183(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5035,14 +5114,14 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 
 func Dist_cluster_resolver_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_resolver_destroy_cdist_e07749338ed30412(C.swig_type_184(_swig_i_0))
+	C._wrap_dist_cluster_resolver_destroy_cdist_275a1abe5512c9a8(C.swig_type_184(_swig_i_0))
 }
 
 func Dist_cluster_resolver_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_e07749338ed30412(C.swig_type_186(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_275a1abe5512c9a8(C.swig_type_186(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5059,7 +5138,7 @@ func Dist_cluster_resolver_task_type(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_e07749338ed30412(C.swig_type_188(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_type_190(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_275a1abe5512c9a8(C.swig_type_188(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_type_190(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5077,7 +5156,7 @@ func Dist_cluster_resolver_task_id(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_e07749338ed30412(C.swig_type_192(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_275a1abe5512c9a8(C.swig_type_192(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5094,7 +5173,7 @@ func Dist_cluster_resolver_rpc_layer(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_e07749338ed30412(C.swig_type_194(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_type_196(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_275a1abe5512c9a8(C.swig_type_194(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_type_196(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5114,7 +5193,7 @@ func Dist_cluster_resolver_environment(arg1 int64, arg2 []byte, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_e07749338ed30412(C.swig_type_198(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_type_200(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_275a1abe5512c9a8(C.swig_type_198(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.swig_type_200(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5146,7 +5225,7 @@ func Dist_cluster_resolver_master(arg1 int64, arg2 *string, arg3 int, arg4 *stri
 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_e07749338ed30412(C.swig_type_202(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_4)), C.swig_type_206(_swig_i_5))
+	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_275a1abe5512c9a8(C.swig_type_202(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_4)), C.swig_type_206(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5177,7 +5256,7 @@ func Dist_cluster_resolver_num_accelerators(arg1 int64, arg2 *string, arg3 int, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_e07749338ed30412(C.swig_type_208(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_275a1abe5512c9a8(C.swig_type_208(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5196,7 +5275,7 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_e07749338ed30412(C.swig_type_211(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), C.swig_type_213(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_275a1abe5512c9a8(C.swig_type_211(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), C.swig_type_213(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5212,21 +5291,21 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 
 func _swig_getDIST_PARTITIONER_MIN_SHARD_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_PARTITIONER_MIN_SHARD_BYTES int = _swig_getDIST_PARTITIONER_MIN_SHARD_BYTES()
 func _swig_getDIST_PARTITIONER_MAX_SHARDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_PARTITIONER_MAX_SHARDS int = _swig_getDIST_PARTITIONER_MAX_SHARDS()
 func _swig_getDIST_PARTITIONER_BYTES_PER_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
@@ -5238,7 +5317,7 @@ func Dist_partitions_part(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_cdist_e07749338ed30412(C.swig_type_215(_swig_i_0), C.swig_type_216(_swig_i_1), C.swig_type_217(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_cdist_275a1abe5512c9a8(C.swig_type_215(_swig_i_0), C.swig_type_216(_swig_i_1), C.swig_type_217(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5256,7 +5335,7 @@ func Dist_partitions_part_of(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_of_cdist_e07749338ed30412(C.swig_type_219(_swig_i_0), C.swig_type_220(_swig_i_1), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_of_cdist_275a1abe5512c9a8(C.swig_type_219(_swig_i_0), C.swig_type_220(_swig_i_1), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5272,14 +5351,14 @@ const DIST_VERSION_MINOR int = 2
 const DIST_VERSION_PATCH int = 0
 func Dist_version() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_version_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_dist_version_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 func Dist_has_feature(arg1 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_has_feature_cdist_e07749338ed30412(*(*C.swig_type_222)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_275a1abe5512c9a8(*(*C.swig_type_222)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5289,7 +5368,7 @@ func Dist_has_feature(arg1 string) (_swig_ret int) {
 func Dist_status_name(arg1 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_status_name_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_dist_status_name_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5300,7 +5379,7 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_fail_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_fail_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5316,77 +5395,77 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 
 func _swig_getDIST_ENUM_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_STATUS_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_STATUS_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_STATUS int = _swig_getDIST_ENUM_STATUS()
 func _swig_getDIST_ENUM_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_DTYPE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_DTYPE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_DTYPE int = _swig_getDIST_ENUM_DTYPE()
 func _swig_getDIST_ENUM_REDUCE_OP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_REDUCE_OP int = _swig_getDIST_ENUM_REDUCE_OP()
 func _swig_getDIST_ENUM_VALUE_REDUCTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_VALUE_REDUCTION int = _swig_getDIST_ENUM_VALUE_REDUCTION()
 func _swig_getDIST_ENUM_COLLECTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_COLLECTIVE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_COLLECTIVE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_COLLECTIVE int = _swig_getDIST_ENUM_COLLECTIVE()
 func _swig_getDIST_ENUM_SYNCHRONIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_SYNCHRONIZATION int = _swig_getDIST_ENUM_SYNCHRONIZATION()
 func _swig_getDIST_ENUM_AGGREGATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_AGGREGATION int = _swig_getDIST_ENUM_AGGREGATION()
 func _swig_getDIST_ENUM_COMMUNICATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_COMMUNICATION_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_COMMUNICATION_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_COMMUNICATION int = _swig_getDIST_ENUM_COMMUNICATION()
 func _swig_getDIST_ENUM_CROSS_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_CROSS_DEVICE int = _swig_getDIST_ENUM_CROSS_DEVICE()
 func _swig_getDIST_ENUM_INPUT_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 var DIST_ENUM_INPUT_MODE int = _swig_getDIST_ENUM_INPUT_MODE()
 func _swig_getDIST_ENUM_SHARD_POLICY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
@@ -5395,7 +5474,7 @@ func Dist_enum_name(arg1 int, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_enum_name_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_enum_name_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5407,7 +5486,7 @@ func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_enum_from_name_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_enum_from_name_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5433,72 +5512,72 @@ func (p SwigcptrDist_strategy_options) SwigIsDist_strategy_options() {
 func (arg1 SwigcptrDist_strategy_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_kind_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_num_replicas_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_num_replicas_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetThreads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_threads_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_threads_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetThreads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetPlacement(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_placement_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_placement_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetPlacement() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_parameter_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5507,7 +5586,7 @@ func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5517,166 +5596,179 @@ func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret strin
 func (arg1 SwigcptrDist_strategy_options) SetCommunication(arg2 Dist_communication_options) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_strategy_options_communication_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_strategy_options_communication_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCommunication() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
 	_swig_i_0 := arg1
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cross_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1))
+	C._wrap_dist_strategy_options_cross_device_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetDevice_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_device_assignment_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_235(_swig_i_1))
+	C._wrap_dist_strategy_options_device_assignment_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_235(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetDevice_assignment() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetUse_spmd_partitioning(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetUse_spmd_partitioning() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetReform(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_reform_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetReform() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_reform_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStack_size_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_237(_swig_i_1))
+	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_237(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetAsync_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_async_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_239(_swig_i_1))
+	C._wrap_dist_strategy_options_async_bytes_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_239(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCluster_resolver(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1))
+	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cluster_resolver_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_cluster_resolver_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNetwork(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_network_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1))
+	C._wrap_dist_strategy_options_network_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNetwork() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_network_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_network_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_numerics_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_numerics_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNumerics() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTransport(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_transport_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_transport_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetTransport() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_transport_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_transport_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_staging_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_strategy_options_count_memory_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_strategy_options_count_memory_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_strategy_options() (_swig_ret Dist_strategy_options) {
 	var swig_r Dist_strategy_options
-	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -5686,7 +5778,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -5700,7 +5792,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), C.swig_type_252(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), C.swig_type_252(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -5713,7 +5805,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), C.swig_type_254(_swig_i_2))
+	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), C.swig_type_254(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5726,7 +5818,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -5752,6 +5844,8 @@ type Dist_strategy_options interface {
 	GetDevice_assignment() (_swig_ret int64)
 	SetUse_spmd_partitioning(arg2 int)
 	GetUse_spmd_partitioning() (_swig_ret int)
+	SetReform(arg2 int)
+	GetReform() (_swig_ret int)
 	SetStack_size_bytes(arg2 int64)
 	GetStack_size_bytes() (_swig_ret int64)
 	SetAsync_bytes(arg2 int64)
@@ -5778,7 +5872,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_create_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_create_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5792,7 +5886,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_e07749338ed30412(C.swig_type_258(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_275a1abe5512c9a8(C.swig_type_258(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5806,7 +5900,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_e07749338ed30412(C.swig_type_260(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_275a1abe5512c9a8(C.swig_type_260(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5820,7 +5914,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_e07749338ed30412(C.swig_type_261(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_275a1abe5512c9a8(C.swig_type_261(_swig_i_0)))
 	return swig_r
 }
 
@@ -5828,7 +5922,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_e07749338ed30412(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_275a1abe5512c9a8(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5842,7 +5936,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_e07749338ed30412(C.swig_type_265(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_275a1abe5512c9a8(C.swig_type_265(_swig_i_0)))
 	return swig_r
 }
 
@@ -5851,7 +5945,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_e07749338ed30412(C.swig_type_267(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_275a1abe5512c9a8(C.swig_type_267(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -5872,7 +5966,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_e07749338ed30412(C.swig_type_269(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_275a1abe5512c9a8(C.swig_type_269(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -5893,7 +5987,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_e07749338ed30412(*(*C.swig_type_271)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_275a1abe5512c9a8(*(*C.swig_type_271)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5922,207 +6016,246 @@ func (p SwigcptrDist_strategy_properties) SwigIsDist_strategy_properties() {
 func (arg1 SwigcptrDist_strategy_properties) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_kind_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_replicas_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_replicas_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_parameter_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_parameter_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_workers_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_workers_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetIn_multi_worker_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetIn_multi_worker_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetRequire_static_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetRequire_static_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetUse_merge_call(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetUse_merge_call() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetBetween_graph(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_between_graph_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_between_graph_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetBetween_graph() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_init(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_init_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_init_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_init() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_checkpoint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_checkpoint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_save_summary(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_save_summary() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetGlobal_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetWorker(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_worker_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_worker_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetWorker() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_local_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_local_replicas_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_local_replicas_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_local_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetFirst_replica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_first_replica_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_first_replica_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetFirst_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetGeneration(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_generation_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetGeneration() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_generation_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetNum_joined(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_num_joined_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetNum_joined() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_joined_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetNum_left(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_num_left_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetNum_left() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_left_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_strategy_properties() (_swig_ret Dist_strategy_properties) {
 	var swig_r Dist_strategy_properties
-	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_e07749338ed30412()))
+	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_strategy_properties(arg1 Dist_strategy_properties) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_properties_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_properties_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_strategy_properties interface {
@@ -6158,13 +6291,19 @@ type Dist_strategy_properties interface {
 	GetNum_local_replicas() (_swig_ret int)
 	SetFirst_replica(arg2 int)
 	GetFirst_replica() (_swig_ret int)
+	SetGeneration(arg2 int)
+	GetGeneration() (_swig_ret int)
+	SetNum_joined(arg2 int)
+	GetNum_joined() (_swig_ret int)
+	SetNum_left(arg2 int)
+	GetNum_left() (_swig_ret int)
 }
 
 func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_e07749338ed30412(C.swig_type_275(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_275a1abe5512c9a8(C.swig_type_275(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6179,7 +6318,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_e07749338ed30412(C.swig_type_277(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_275a1abe5512c9a8(C.swig_type_277(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6202,30 +6341,30 @@ func (p SwigcptrDist_network_options) SwigIsDist_network_options() {
 func (arg1 SwigcptrDist_network_options) SetCredit_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_network_options_credit_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1))
+	C._wrap_dist_network_options_credit_bytes_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_278(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_network_options) GetCredit_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_network_options_credit_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_network_options_credit_bytes_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_network_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_options_count_memory_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_network_options_count_memory_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_network_options() (_swig_ret Dist_network_options) {
 	var swig_r Dist_network_options
-	swig_r = (Dist_network_options)(SwigcptrDist_network_options(C._wrap_new_dist_network_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_network_options)(SwigcptrDist_network_options(C._wrap_new_dist_network_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_network_options(arg1 Dist_network_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_network_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_network_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_network_options interface {
@@ -6241,7 +6380,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_network_create_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_network_create_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6254,7 +6393,107 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 
 func Dist_network_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_destroy_cdist_e07749338ed30412(C.swig_type_281(_swig_i_0))
+	C._wrap_dist_network_destroy_cdist_275a1abe5512c9a8(C.swig_type_281(_swig_i_0))
+}
+
+type SwigcptrDist_reform_options uintptr
+
+func (p SwigcptrDist_reform_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_reform_options) SwigIsDist_reform_options() {
+}
+
+func (arg1 SwigcptrDist_reform_options) SetMin_workers(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_reform_options_min_workers_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_reform_options) GetMin_workers() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_reform_options_min_workers_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_reform_options) SetWindow_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_reform_options_window_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_reform_options) GetWindow_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_reform_options_window_ns_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_reform_options) SetTimeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_reform_options_timeout_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_reform_options) GetTimeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_reform_options_timeout_ns_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_reform_options() (_swig_ret Dist_reform_options) {
+	var swig_r Dist_reform_options
+	swig_r = (Dist_reform_options)(SwigcptrDist_reform_options(C._wrap_new_dist_reform_options_cdist_275a1abe5512c9a8()))
+	return swig_r
+}
+
+func DeleteDist_reform_options(arg1 Dist_reform_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_reform_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_reform_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_reform_options()
+	SetMin_workers(arg2 int)
+	GetMin_workers() (_swig_ret int)
+	SetWindow_ns(arg2 int64)
+	GetWindow_ns() (_swig_ret int64)
+	SetTimeout_ns(arg2 int64)
+	GetTimeout_ns() (_swig_ret int64)
+}
+
+func Dist_strategy_reform(arg1 int64, arg2 Dist_reform_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	swig_r_p := C._wrap_dist_strategy_reform_cdist_275a1abe5512c9a8(C.swig_type_287(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_strategy_reform_due(arg1 int64, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_275a1abe5512c9a8(C.swig_type_289(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
 }
 
 type SwigcptrDist_run_options uintptr
@@ -6269,64 +6508,64 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_290(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetEnable_dynamic_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetEnable_dynamic_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetBucketizing_dynamic_shape(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_run_options() (_swig_ret Dist_run_options) {
 	var swig_r Dist_run_options
-	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_run_options(arg1 Dist_run_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_run_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_run_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_run_options interface {
@@ -6347,7 +6586,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_e07749338ed30412(C.swig_type_287(_swig_i_0), C.swig_type_288(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_275a1abe5512c9a8(C.swig_type_295(_swig_i_0), C.swig_type_296(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6366,7 +6605,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_e07749338ed30412(C.swig_type_290(_swig_i_0), C.swig_type_291(_swig_i_1), C.swig_type_292(_swig_i_2), C.swig_type_293(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_275a1abe5512c9a8(C.swig_type_298(_swig_i_0), C.swig_type_299(_swig_i_1), C.swig_type_300(_swig_i_2), C.swig_type_301(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6380,21 +6619,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_e07749338ed30412(C.swig_type_294(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_275a1abe5512c9a8(C.swig_type_302(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_e07749338ed30412(C.swig_type_295(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_275a1abe5512c9a8(C.swig_type_303(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_e07749338ed30412(C.swig_type_297(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_275a1abe5512c9a8(C.swig_type_305(_swig_i_0)))
 	return swig_r
 }
 
@@ -6405,7 +6644,7 @@ func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_parallel_for_cdist_e07749338ed30412(C.swig_type_299(_swig_i_0), C.swig_type_300(_swig_i_1), C.swig_type_301(_swig_i_2), C.swig_type_302(_swig_i_3), C.swig_type_303(_swig_i_4))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_275a1abe5512c9a8(C.swig_type_307(_swig_i_0), C.swig_type_308(_swig_i_1), C.swig_type_309(_swig_i_2), C.swig_type_310(_swig_i_3), C.swig_type_311(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6423,7 +6662,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_op
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_merge_call_cdist_e07749338ed30412(C.swig_type_305(_swig_i_0), C.swig_type_306(_swig_i_1), C.swig_type_307(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_merge_call_cdist_275a1abe5512c9a8(C.swig_type_313(_swig_i_0), C.swig_type_314(_swig_i_1), C.swig_type_315(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6439,7 +6678,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_e07749338ed30412(C.swig_type_309(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_275a1abe5512c9a8(C.swig_type_317(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6454,7 +6693,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_e07749338ed30412(C.swig_type_311(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_275a1abe5512c9a8(C.swig_type_319(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6468,7 +6707,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_e07749338ed30412(C.swig_type_313(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_275a1abe5512c9a8(C.swig_type_321(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6482,7 +6721,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_e07749338ed30412(C.swig_type_315(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_275a1abe5512c9a8(C.swig_type_323(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6497,7 +6736,7 @@ func Dist_cancel_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_create_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cancel_create_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6512,7 +6751,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_e07749338ed30412(C.swig_type_318(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_275a1abe5512c9a8(C.swig_type_326(_swig_i_0), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6529,13 +6768,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_e07749338ed30412(C.swig_type_320(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_275a1abe5512c9a8(C.swig_type_328(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_e07749338ed30412(C.swig_type_321(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_275a1abe5512c9a8(C.swig_type_329(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -6550,20 +6789,20 @@ func (p SwigcptrDist_collective_options) SwigIsDist_collective_options() {
 func (arg1 SwigcptrDist_collective_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_numerics_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_numerics_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6572,7 +6811,7 @@ func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6582,136 +6821,136 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_332(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_336(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetAxis(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_axis_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_axis_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetAxis() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetPlanned(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_planned_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_planned_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_338(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetImplementation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_implementation_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_implementation_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_implementation_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_implementation_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_332(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_340(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_342(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_collective_options() (_swig_ret Dist_collective_options) {
 	var swig_r Dist_collective_options
-	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_collective_options(arg1 Dist_collective_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_collective_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_collective_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), C.swig_type_337(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_1)), C.swig_type_345(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6720,14 +6959,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_338(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_346(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), C.swig_type_340(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_1)), C.swig_type_348(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6735,13 +6974,13 @@ func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64)
 
 func (arg1 SwigcptrDist_collective_options) Begin_work() {
 	_swig_i_0 := arg1
-	C._wrap_dist_collective_options_begin_work_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_collective_options_begin_work_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Work() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -6785,7 +7024,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_e07749338ed30412(C.swig_type_343(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_3)), C.swig_type_346(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_275a1abe5512c9a8(C.swig_type_351(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_3)), C.swig_type_354(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6811,7 +7050,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_e07749338ed30412(C.swig_type_348(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_4)), C.swig_type_351(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_275a1abe5512c9a8(C.swig_type_356(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_4)), C.swig_type_359(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6836,7 +7075,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_e07749338ed30412(C.swig_type_353(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_3)), C.swig_type_356(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_275a1abe5512c9a8(C.swig_type_361(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_3)), C.swig_type_364(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6860,7 +7099,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_e07749338ed30412(C.swig_type_358(_swig_i_0), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_2)), C.swig_type_361(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_275a1abe5512c9a8(C.swig_type_366(_swig_i_0), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_2)), C.swig_type_369(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6885,7 +7124,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_e07749338ed30412(C.swig_type_363(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_3)), C.swig_type_366(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_275a1abe5512c9a8(C.swig_type_371(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_3)), C.swig_type_374(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6910,7 +7149,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_e07749338ed30412(C.swig_type_368(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_3)), C.swig_type_371(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_275a1abe5512c9a8(C.swig_type_376(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_3)), C.swig_type_379(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6935,7 +7174,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_e07749338ed30412(C.swig_type_373(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_3)), C.swig_type_376(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_275a1abe5512c9a8(C.swig_type_381(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3)), C.swig_type_384(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6959,7 +7198,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_e07749338ed30412(C.swig_type_378(_swig_i_0), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), C.swig_type_381(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_275a1abe5512c9a8(C.swig_type_386(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_2)), C.swig_type_389(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6985,7 +7224,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_e07749338ed30412(C.swig_type_383(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_4)), C.swig_type_386(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_275a1abe5512c9a8(C.swig_type_391(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_4)), C.swig_type_394(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -7011,7 +7250,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_e07749338ed30412(C.swig_type_388(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_4)), C.swig_type_391(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_275a1abe5512c9a8(C.swig_type_396(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_4)), C.swig_type_399(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -7032,7 +7271,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_e07749338ed30412(C.swig_type_393(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_275a1abe5512c9a8(C.swig_type_401(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7050,7 +7289,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_e07749338ed30412(C.swig_type_395(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_396(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_275a1abe5512c9a8(C.swig_type_403(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_404(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7067,7 +7306,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_e07749338ed30412(C.swig_type_398(_swig_i_0), C.swig_type_399(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_275a1abe5512c9a8(C.swig_type_406(_swig_i_0), C.swig_type_407(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7084,7 +7323,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_e07749338ed30412(C.swig_type_401(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.swig_type_403(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_275a1abe5512c9a8(C.swig_type_409(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7101,7 +7340,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_e07749338ed30412(C.swig_type_405(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_275a1abe5512c9a8(C.swig_type_413(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7115,7 +7354,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_e07749338ed30412(C.swig_type_406(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_275a1abe5512c9a8(C.swig_type_414(_swig_i_0)))
 	return swig_r
 }
 
@@ -7123,7 +7362,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_e07749338ed30412(C.swig_type_407(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_275a1abe5512c9a8(C.swig_type_415(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -7139,64 +7378,64 @@ func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
 func (arg1 SwigcptrDist_communication_options) SetImplementation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_implementation_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_communication_options_implementation_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_communication_options_implementation_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_communication_options_implementation_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_408(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_416(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_410(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_418(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_communication_options) SetHas_timeout(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_has_timeout_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_communication_options_has_timeout_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetHas_timeout() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_communication_options_has_timeout_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_communication_options_has_timeout_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_communication_options() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_communication_options(arg1 Dist_communication_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_communication_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_communication_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_communication_options interface {
@@ -7217,7 +7456,7 @@ func Dist_communication_options_merge(arg1 Dist_communication_options, arg2 Dist
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_communication_options_merge_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_merge_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7240,64 +7479,64 @@ func (p SwigcptrDist_apply_options) SwigIsDist_apply_options() {
 func (arg1 SwigcptrDist_apply_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_apply_options_kind_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetLearning_rate(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_learning_rate_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_learning_rate_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetLearning_rate() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetMomentum(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_momentum_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_momentum_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetMomentum() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetClip_norm(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_clip_norm_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_clip_norm_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetClip_norm() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_apply_options() (_swig_ret Dist_apply_options) {
 	var swig_r Dist_apply_options
-	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_apply_options(arg1 Dist_apply_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_apply_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_apply_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4 int64) {
@@ -7305,7 +7544,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), C.swig_type_414(_swig_i_2), C.swig_type_415(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_1)), C.swig_type_422(_swig_i_2), C.swig_type_423(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7314,18 +7553,18 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_416(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_424(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Want_norm() {
 	_swig_i_0 := arg1
-	C._wrap_dist_apply_options_want_norm_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_apply_options_want_norm_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Norm() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_norm_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_norm_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -7355,7 +7594,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_e07749338ed30412(C.swig_type_418(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_3)), C.swig_type_421(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_275a1abe5512c9a8(C.swig_type_426(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_3)), C.swig_type_429(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7377,7 +7616,7 @@ func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 [
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_1)), C.swig_type_424(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_1)), C.swig_type_432(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7395,7 +7634,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_e07749338ed30412(C.swig_type_426(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_275a1abe5512c9a8(C.swig_type_434(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7410,7 +7649,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_e07749338ed30412(C.swig_type_428(_swig_i_0), C.swig_type_429(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_275a1abe5512c9a8(C.swig_type_436(_swig_i_0), C.swig_type_437(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7427,7 +7666,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_e07749338ed30412(*(*C.swig_type_431)(unsafe.Pointer(&_swig_i_0)), C.swig_type_432(_swig_i_1), C.swig_type_433(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_275a1abe5512c9a8(*(*C.swig_type_439)(unsafe.Pointer(&_swig_i_0)), C.swig_type_440(_swig_i_1), C.swig_type_441(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7444,7 +7683,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_e07749338ed30412(C.swig_type_435(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_275a1abe5512c9a8(C.swig_type_443(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7457,13 +7696,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_e07749338ed30412(C.swig_type_436(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_275a1abe5512c9a8(C.swig_type_444(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_e07749338ed30412(C.swig_type_438(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_275a1abe5512c9a8(C.swig_type_446(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7478,7 +7717,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_e07749338ed30412(C.swig_type_440(_swig_i_0), C.swig_type_441(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_275a1abe5512c9a8(C.swig_type_448(_swig_i_0), C.swig_type_449(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7494,7 +7733,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_e07749338ed30412(C.swig_type_443(_swig_i_0), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_275a1abe5512c9a8(C.swig_type_451(_swig_i_0), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7514,7 +7753,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_e07749338ed30412(C.swig_type_446(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), C.swig_type_448(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_275a1abe5512c9a8(C.swig_type_454(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), C.swig_type_456(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7534,7 +7773,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_e07749338ed30412(C.swig_type_450(_swig_i_0), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), C.swig_type_452(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_275a1abe5512c9a8(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7554,7 +7793,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_e07749338ed30412(C.swig_type_454(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), C.swig_type_456(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_275a1abe5512c9a8(C.swig_type_462(_swig_i_0), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_1)), C.swig_type_464(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7574,7 +7813,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_e07749338ed30412(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_275a1abe5512c9a8(C.swig_type_466(_swig_i_0), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_1)), C.swig_type_468(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7594,7 +7833,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_e07749338ed30412(C.swig_type_462(_swig_i_0), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_1)), C.swig_type_464(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_275a1abe5512c9a8(C.swig_type_470(_swig_i_0), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_1)), C.swig_type_472(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7618,7 +7857,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_e07749338ed30412(C.swig_type_466(_swig_i_0), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2)), C.swig_type_469(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_275a1abe5512c9a8(C.swig_type_474(_swig_i_0), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_2)), C.swig_type_477(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -7639,7 +7878,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_e07749338ed30412(C.swig_type_471(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_275a1abe5512c9a8(C.swig_type_479(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7654,7 +7893,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_e07749338ed30412(C.swig_type_473(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_275a1abe5512c9a8(C.swig_type_481(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7670,7 +7909,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_e07749338ed30412(C.swig_type_475(_swig_i_0), C.swig_type_476(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_275a1abe5512c9a8(C.swig_type_483(_swig_i_0), C.swig_type_484(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7684,26 +7923,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_e07749338ed30412(C.swig_type_478(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_275a1abe5512c9a8(C.swig_type_486(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_e07749338ed30412(C.swig_type_479(_swig_i_0))
+	C._wrap_dist_value_release_cdist_275a1abe5512c9a8(C.swig_type_487(_swig_i_0))
 }
 
 func Dist_value_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_cdist_e07749338ed30412(C.swig_type_480(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_275a1abe5512c9a8(C.swig_type_488(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_e07749338ed30412(C.swig_type_482(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_275a1abe5512c9a8(C.swig_type_490(_swig_i_0)))
 	return swig_r
 }
 
@@ -7711,7 +7950,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_e07749338ed30412(C.swig_type_484(_swig_i_0), C.swig_type_485(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_275a1abe5512c9a8(C.swig_type_492(_swig_i_0), C.swig_type_493(_swig_i_1)))
 	return swig_r
 }
 
@@ -7719,7 +7958,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_e07749338ed30412(C.swig_type_487(_swig_i_0), C.swig_type_488(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_275a1abe5512c9a8(C.swig_type_495(_swig_i_0), C.swig_type_496(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7730,7 +7969,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_e07749338ed30412(C.swig_type_490(_swig_i_0), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_275a1abe5512c9a8(C.swig_type_498(_swig_i_0), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7741,7 +7980,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_e07749338ed30412(C.swig_type_493(_swig_i_0), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_275a1abe5512c9a8(C.swig_type_501(_swig_i_0), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7758,7 +7997,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_e07749338ed30412(C.swig_type_496(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_275a1abe5512c9a8(C.swig_type_504(_swig_i_0)))
 	return swig_r
 }
 
@@ -7767,7 +8006,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_e07749338ed30412(C.swig_type_498(_swig_i_0), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_275a1abe5512c9a8(C.swig_type_506(_swig_i_0), *(*C.swig_type_507)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7786,7 +8025,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_e07749338ed30412(C.swig_type_501(_swig_i_0), C.swig_type_502(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_275a1abe5512c9a8(C.swig_type_509(_swig_i_0), C.swig_type_510(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7804,7 +8043,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_e07749338ed30412(C.swig_type_504(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_2)), C.swig_type_506(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_275a1abe5512c9a8(C.swig_type_512(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_2)), C.swig_type_514(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7821,7 +8060,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_e07749338ed30412(C.swig_type_508(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_275a1abe5512c9a8(C.swig_type_516(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7831,7 +8070,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_e07749338ed30412(C.swig_type_510(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_275a1abe5512c9a8(C.swig_type_518(_swig_i_0)))
 	return swig_r
 }
 
@@ -7840,7 +8079,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_e07749338ed30412(C.swig_type_512(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_275a1abe5512c9a8(C.swig_type_520(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7855,7 +8094,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_e07749338ed30412(C.swig_type_514(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_275a1abe5512c9a8(C.swig_type_522(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7878,20 +8117,20 @@ func (p SwigcptrDist_variable_options) SwigIsDist_variable_options() {
 func (arg1 SwigcptrDist_variable_options) SetAggregation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_aggregation_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_aggregation_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7900,7 +8139,7 @@ func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7910,57 +8149,57 @@ func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
 func (arg1 SwigcptrDist_variable_options) SetSynchronization(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_synchronization_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_synchronization_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetSynchronization() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetTrainable(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_trainable_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_trainable_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetTrainable() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_trainable_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_trainable_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetPartitions(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_partitions_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_partitions_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetPartitions() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_partitions_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_partitions_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_variable_options() (_swig_ret Dist_variable_options) {
 	var swig_r Dist_variable_options
-	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_variable_options(arg1 Dist_variable_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_variable_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_variable_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_517(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_525(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -7985,7 +8224,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_e07749338ed30412(C.swig_type_519(_swig_i_0), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_275a1abe5512c9a8(C.swig_type_527(_swig_i_0), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8001,13 +8240,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_e07749338ed30412(C.swig_type_521(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_275a1abe5512c9a8(C.swig_type_529(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_e07749338ed30412(C.swig_type_523(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_275a1abe5512c9a8(C.swig_type_531(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8017,7 +8256,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_e07749338ed30412(C.swig_type_524(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_275a1abe5512c9a8(C.swig_type_532(_swig_i_0)))
 	return swig_r
 }
 
@@ -8026,7 +8265,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_e07749338ed30412(C.swig_type_526(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_275a1abe5512c9a8(C.swig_type_534(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8045,7 +8284,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_e07749338ed30412(C.swig_type_529(_swig_i_0), C.swig_type_530(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_275a1abe5512c9a8(C.swig_type_537(_swig_i_0), C.swig_type_538(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8062,7 +8301,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_e07749338ed30412(C.swig_type_532(_swig_i_0), C.swig_type_533(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_534(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_275a1abe5512c9a8(C.swig_type_540(_swig_i_0), C.swig_type_541(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_542(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8078,7 +8317,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_e07749338ed30412(C.swig_type_536(_swig_i_0), C.swig_type_537(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_275a1abe5512c9a8(C.swig_type_544(_swig_i_0), C.swig_type_545(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8096,7 +8335,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_e07749338ed30412(C.swig_type_539(_swig_i_0), C.swig_type_540(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_275a1abe5512c9a8(C.swig_type_547(_swig_i_0), C.swig_type_548(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8117,7 +8356,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_e07749338ed30412(C.swig_type_543(_swig_i_0), *(*C.swig_type_544)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_545)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_275a1abe5512c9a8(C.swig_type_551(_swig_i_0), *(*C.swig_type_552)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_553)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8137,7 +8376,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_e07749338ed30412(C.swig_type_547(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_275a1abe5512c9a8(C.swig_type_555(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8147,21 +8386,21 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_e07749338ed30412(C.swig_type_548(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_275a1abe5512c9a8(C.swig_type_556(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_e07749338ed30412(C.swig_type_549(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_275a1abe5512c9a8(C.swig_type_557(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_e07749338ed30412(C.swig_type_550(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_275a1abe5512c9a8(C.swig_type_558(_swig_i_0)))
 	return swig_r
 }
 
@@ -8169,7 +8408,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_e07749338ed30412(C.swig_type_552(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_275a1abe5512c9a8(C.swig_type_560(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8182,7 +8421,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_e07749338ed30412(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_275a1abe5512c9a8(C.swig_type_562(_swig_i_0), C.swig_type_563(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -8203,7 +8442,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_e07749338ed30412(C.swig_type_557(_swig_i_0), C.swig_type_558(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_275a1abe5512c9a8(C.swig_type_565(_swig_i_0), C.swig_type_566(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8220,7 +8459,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_e07749338ed30412(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_562(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_275a1abe5512c9a8(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_570(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8238,7 +8477,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_e07749338ed30412(C.swig_type_564(_swig_i_0), C.swig_type_565(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_566(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_275a1abe5512c9a8(C.swig_type_572(_swig_i_0), C.swig_type_573(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_574(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8256,7 +8495,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_e07749338ed30412(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_570(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_275a1abe5512c9a8(C.swig_type_576(_swig_i_0), C.swig_type_577(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_578(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8275,7 +8514,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_e07749338ed30412(C.swig_type_572(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_573(_swig_i_2), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_3)), C.swig_type_575(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_275a1abe5512c9a8(C.swig_type_580(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_581(_swig_i_2), *(*C.swig_type_582)(unsafe.Pointer(&_swig_i_3)), C.swig_type_583(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8297,7 +8536,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_e07749338ed30412(C.swig_type_577(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_578(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_275a1abe5512c9a8(C.swig_type_585(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_586(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8317,7 +8556,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_e07749338ed30412(C.swig_type_580(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_581)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_582(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_275a1abe5512c9a8(C.swig_type_588(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_589)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_590(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8340,7 +8579,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_e07749338ed30412(C.swig_type_585(_swig_i_0), C.swig_type_586(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_275a1abe5512c9a8(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8357,7 +8596,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret erro
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_update_cdist_e07749338ed30412(C.swig_type_588(_swig_i_0), C.swig_type_589(_swig_i_1), C.swig_type_590(_swig_i_2), C.swig_type_591(_swig_i_3))
+	swig_r_p := C._wrap_dist_update_cdist_275a1abe5512c9a8(C.swig_type_596(_swig_i_0), C.swig_type_597(_swig_i_1), C.swig_type_598(_swig_i_2), C.swig_type_599(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8380,25 +8619,25 @@ func (p SwigcptrDist_update_options) SwigIsDist_update_options() {
 func (arg1 SwigcptrDist_update_options) SetUngrouped(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_update_options_ungrouped_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_update_options_ungrouped_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_update_options) GetUngrouped() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_update_options() (_swig_ret Dist_update_options) {
 	var swig_r Dist_update_options
-	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_update_options(arg1 Dist_update_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_update_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_update_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_update_options interface {
@@ -8417,7 +8656,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_e07749338ed30412(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_type_595(_swig_i_2), C.swig_type_596(_swig_i_3), C.swig_type_597(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_275a1abe5512c9a8(C.swig_type_601(_swig_i_0), C.swig_type_602(_swig_i_1), C.swig_type_603(_swig_i_2), C.swig_type_604(_swig_i_3), C.swig_type_605(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8433,7 +8672,7 @@ func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_local_results_cdist_e07749338ed30412(C.swig_type_599(_swig_i_0), C.swig_type_600(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_local_results_cdist_275a1abe5512c9a8(C.swig_type_607(_swig_i_0), C.swig_type_608(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8450,7 +8689,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_e07749338ed30412(C.swig_type_602(_swig_i_0), C.swig_type_603(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_275a1abe5512c9a8(C.swig_type_610(_swig_i_0), C.swig_type_611(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8467,7 +8706,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_e07749338ed30412(C.swig_type_605(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_2)), C.swig_type_607(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_275a1abe5512c9a8(C.swig_type_613(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_614)(unsafe.Pointer(&_swig_i_2)), C.swig_type_615(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8490,7 +8729,7 @@ func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_values_cdist_e07749338ed30412(C.swig_type_609(_swig_i_0), C.swig_type_610(_swig_i_1), C.swig_type_611(_swig_i_2), C.swig_type_612(_swig_i_3), C.swig_type_613(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_values_cdist_275a1abe5512c9a8(C.swig_type_617(_swig_i_0), C.swig_type_618(_swig_i_1), C.swig_type_619(_swig_i_2), C.swig_type_620(_swig_i_3), C.swig_type_621(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8509,7 +8748,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_e07749338ed30412(C.swig_type_615(_swig_i_0), C.swig_type_616(_swig_i_1), C.swig_type_617(_swig_i_2), C.swig_type_618(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_275a1abe5512c9a8(C.swig_type_623(_swig_i_0), C.swig_type_624(_swig_i_1), C.swig_type_625(_swig_i_2), C.swig_type_626(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8523,7 +8762,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_e07749338ed30412(C.swig_type_620(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_275a1abe5512c9a8(C.swig_type_628(_swig_i_0)))
 	return swig_r
 }
 
@@ -8534,7 +8773,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_e07749338ed30412(C.swig_type_622(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_623(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_275a1abe5512c9a8(C.swig_type_630(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_631(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8553,7 +8792,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_e07749338ed30412(C.swig_type_625(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_627(_swig_i_4), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_275a1abe5512c9a8(C.swig_type_633(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_634)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_635(_swig_i_4), *(*C.swig_type_636)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8576,7 +8815,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_e07749338ed30412(C.swig_type_630(_swig_i_0), C.swig_type_631(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_275a1abe5512c9a8(C.swig_type_638(_swig_i_0), C.swig_type_639(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8593,7 +8832,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_e07749338ed30412(C.swig_type_633(_swig_i_0), C.swig_type_634(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_275a1abe5512c9a8(C.swig_type_641(_swig_i_0), C.swig_type_642(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8608,7 +8847,7 @@ func Dist_reduce_op_from_aggregation(arg1 int, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8631,33 +8870,33 @@ func (p SwigcptrDist_cross_device_options) SwigIsDist_cross_device_options() {
 func (arg1 SwigcptrDist_cross_device_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cross_device_options_kind_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) SetNum_packs(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_num_packs_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cross_device_options_num_packs_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_num_packs_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_options_num_packs_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_636)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_644)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8666,7 +8905,7 @@ func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8676,36 +8915,36 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_638(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_646(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_options_count_memory_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_cross_device_options_count_memory_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_cross_device_options() (_swig_ret Dist_cross_device_options) {
 	var swig_r Dist_cross_device_options
-	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cross_device_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cross_device_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_640(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_648(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -8713,7 +8952,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_641(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_649(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -8736,7 +8975,7 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cross_device_create_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cross_device_create_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8749,27 +8988,27 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_e07749338ed30412(C.swig_type_643(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_275a1abe5512c9a8(C.swig_type_651(_swig_i_0))
 }
 
 func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_e07749338ed30412(C.swig_type_644(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_275a1abe5512c9a8(C.swig_type_652(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_e07749338ed30412(C.swig_type_645(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_275a1abe5512c9a8(C.swig_type_653(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_e07749338ed30412(C.swig_type_647(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_275a1abe5512c9a8(C.swig_type_655(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8788,227 +9027,227 @@ func (p SwigcptrDist_dataset_options) SwigIsDist_dataset_options() {
 func (arg1 SwigcptrDist_dataset_options) SetDrop_remainder(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_drop_remainder_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_drop_remainder_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_648(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_656(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShuffle(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shuffle_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shuffle_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShuffle() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetPrefetch(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_prefetch_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_prefetch_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_650(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_658(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_policy(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_policy_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_policy_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShard_policy() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_num_workers_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_num_workers_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_index_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_index_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetWorker_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_batches(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_batches_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_batches_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetWorker_batches() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_hint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_hint_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_hint_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShard_hint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetInterleave(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_interleave_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_interleave_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetInterleave() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetStatic_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_static_shapes_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_static_shapes_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetStatic_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetReplication_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_replication_mode_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_replication_mode_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetReplication_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetFetch_to_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_fetch_to_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_fetch_to_device_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetFetch_to_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_fetch_to_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_fetch_to_device_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetPlace_dataset_on_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_place_dataset_on_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_place_dataset_on_device_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetPlace_dataset_on_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_place_dataset_on_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_place_dataset_on_device_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetAs_one_process(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_as_one_process_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_as_one_process_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetAs_one_process() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_as_one_process_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_as_one_process_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_dataset_options() (_swig_ret Dist_dataset_options) {
 	var swig_r Dist_dataset_options
-	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_dataset_options(arg1 Dist_dataset_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_dataset_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_dataset_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_652)(unsafe.Pointer(&_swig_i_1)), C.swig_type_653(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_660)(unsafe.Pointer(&_swig_i_1)), C.swig_type_661(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9059,7 +9298,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_e07749338ed30412(C.swig_type_655(_swig_i_0), *(*C.swig_type_656)(unsafe.Pointer(&_swig_i_1)), C.swig_type_657(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_275a1abe5512c9a8(C.swig_type_663(_swig_i_0), *(*C.swig_type_664)(unsafe.Pointer(&_swig_i_1)), C.swig_type_665(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9079,7 +9318,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_e07749338ed30412(C.swig_type_659(_swig_i_0), C.swig_type_660(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_275a1abe5512c9a8(C.swig_type_667(_swig_i_0), C.swig_type_668(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9102,51 +9341,51 @@ func (p SwigcptrDist_input_context) SwigIsDist_input_context() {
 func (arg1 SwigcptrDist_input_context) SetNum_input_pipelines(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_input_pipelines_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_input_pipelines_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetNum_input_pipelines() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_input_context) SetInput_pipeline_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_input_pipeline_id_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_input_pipeline_id_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetInput_pipeline_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_input_context) SetNum_replicas_in_sync(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetNum_replicas_in_sync() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_input_context() (_swig_ret Dist_input_context) {
 	var swig_r Dist_input_context
-	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_e07749338ed30412()))
+	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_input_context(arg1 Dist_input_context) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_input_context_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_input_context_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_input_context interface {
@@ -9165,7 +9404,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_670(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9182,7 +9421,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_e07749338ed30412(C.swig_type_664(_swig_i_0), C.swig_type_665(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_275a1abe5512c9a8(C.swig_type_672(_swig_i_0), C.swig_type_673(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9195,14 +9434,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_e07749338ed30412(C.swig_type_666(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_275a1abe5512c9a8(C.swig_type_674(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_e07749338ed30412(C.swig_type_668(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_275a1abe5512c9a8(C.swig_type_676(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9225,64 +9464,64 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_669(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_677(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_671(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_679(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_673(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_681(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_675(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_683(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_position() (_swig_ret Dist_position) {
 	var swig_r Dist_position
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_e07749338ed30412()))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_position(arg1 Dist_position) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_position_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_position_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_position interface {
@@ -9302,7 +9541,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_e07749338ed30412(C.swig_type_678(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_275a1abe5512c9a8(C.swig_type_686(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9318,7 +9557,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_e07749338ed30412(C.swig_type_680(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_275a1abe5512c9a8(C.swig_type_688(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9333,7 +9572,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_e07749338ed30412(C.swig_type_682(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_275a1abe5512c9a8(C.swig_type_690(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9346,7 +9585,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_e07749338ed30412(C.swig_type_683(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_275a1abe5512c9a8(C.swig_type_691(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -9360,7 +9599,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_e07749338ed30412(C.swig_type_685(_swig_i_0), *(*C.swig_type_686)(unsafe.Pointer(&_swig_i_1)), C.swig_type_687(_swig_i_2), C.swig_type_688(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_275a1abe5512c9a8(C.swig_type_693(_swig_i_0), *(*C.swig_type_694)(unsafe.Pointer(&_swig_i_1)), C.swig_type_695(_swig_i_2), C.swig_type_696(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9382,7 +9621,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_e07749338ed30412(C.swig_type_690(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_691)(unsafe.Pointer(&_swig_i_4)), C.swig_type_692(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_275a1abe5512c9a8(C.swig_type_698(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_699)(unsafe.Pointer(&_swig_i_4)), C.swig_type_700(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -9400,7 +9639,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_e07749338ed30412(C.swig_type_694(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_275a1abe5512c9a8(C.swig_type_702(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9417,7 +9656,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_e07749338ed30412(C.swig_type_696(_swig_i_0), C.swig_type_697(_swig_i_1), C.swig_type_698(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_275a1abe5512c9a8(C.swig_type_704(_swig_i_0), C.swig_type_705(_swig_i_1), C.swig_type_706(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9432,7 +9671,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_e07749338ed30412(C.swig_type_700(_swig_i_0), C.swig_type_701(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_275a1abe5512c9a8(C.swig_type_708(_swig_i_0), C.swig_type_709(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9447,7 +9686,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_e07749338ed30412(C.swig_type_703(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_275a1abe5512c9a8(C.swig_type_711(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9470,64 +9709,64 @@ func (p SwigcptrDist_drift) SwigIsDist_drift() {
 func (arg1 SwigcptrDist_drift) SetNum_copies(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_num_copies_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_num_copies_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetNum_copies() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetReplica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_replica_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_replica_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetReplica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetExpected_replica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_expected_replica_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_expected_replica_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_704(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_712(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_drift() (_swig_ret Dist_drift) {
 	var swig_r Dist_drift
-	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_e07749338ed30412()))
+	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_drift(arg1 Dist_drift) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_drift_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_drift_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_drift interface {
@@ -9548,7 +9787,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_e07749338ed30412(C.swig_type_707(_swig_i_0), C.swig_type_708(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_275a1abe5512c9a8(C.swig_type_715(_swig_i_0), C.swig_type_716(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9565,7 +9804,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_e07749338ed30412(C.swig_type_710(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_711)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_275a1abe5512c9a8(C.swig_type_718(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_719)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9586,7 +9825,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_e07749338ed30412(C.swig_type_713(_swig_i_0), C.swig_type_714(_swig_i_1), *(*C.swig_type_715)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_716)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_717)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_275a1abe5512c9a8(C.swig_type_721(_swig_i_0), C.swig_type_722(_swig_i_1), *(*C.swig_type_723)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_724)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_725)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9611,7 +9850,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_e07749338ed30412(C.swig_type_719(_swig_i_0), C.swig_type_720(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_275a1abe5512c9a8(C.swig_type_727(_swig_i_0), C.swig_type_728(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9626,7 +9865,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_e07749338ed30412(C.swig_type_722(_swig_i_0), C.swig_type_723(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_275a1abe5512c9a8(C.swig_type_730(_swig_i_0), C.swig_type_731(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9640,14 +9879,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_cdist_e07749338ed30412(C.swig_type_724(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_275a1abe5512c9a8(C.swig_type_732(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_e07749338ed30412(C.swig_type_726(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_275a1abe5512c9a8(C.swig_type_734(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9657,13 +9896,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_e07749338ed30412(C.swig_type_728(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_275a1abe5512c9a8(C.swig_type_736(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_e07749338ed30412(C.swig_type_729(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_275a1abe5512c9a8(C.swig_type_737(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -9673,7 +9912,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_e07749338ed30412(C.swig_type_731(_swig_i_0), *(*C.swig_type_732)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_2)), C.swig_type_734(_swig_i_3), *(*C.swig_type_735)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_275a1abe5512c9a8(C.swig_type_739(_swig_i_0), *(*C.swig_type_740)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_741)(unsafe.Pointer(&_swig_i_2)), C.swig_type_742(_swig_i_3), *(*C.swig_type_743)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9698,7 +9937,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_e07749338ed30412(C.swig_type_737(_swig_i_0), *(*C.swig_type_738)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_739)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_275a1abe5512c9a8(C.swig_type_745(_swig_i_0), *(*C.swig_type_746)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_747)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9718,7 +9957,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_e07749338ed30412(C.swig_type_741(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_275a1abe5512c9a8(C.swig_type_749(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9732,7 +9971,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_e07749338ed30412(C.swig_type_743(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_275a1abe5512c9a8(C.swig_type_751(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9746,7 +9985,7 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_e07749338ed30412(C.swig_type_745(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_275a1abe5512c9a8(C.swig_type_753(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9759,25 +9998,25 @@ func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 
 func Dist_get_strategy() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_e07749338ed30412())
+	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 func Dist_has_strategy() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_has_strategy_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_dist_has_strategy_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 func Dist_in_cross_replica_context() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_e07749338ed30412())
+	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
 func Dist_get_replica() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_replica_cdist_e07749338ed30412())
+	swig_r = (int64)(C._wrap_dist_get_replica_cdist_275a1abe5512c9a8())
 	return swig_r
 }
 
@@ -9785,7 +10024,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_e07749338ed30412(C.swig_type_749(_swig_i_0), C.swig_type_750(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_275a1abe5512c9a8(C.swig_type_757(_swig_i_0), C.swig_type_758(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9799,7 +10038,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_e07749338ed30412(C.swig_type_752(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_275a1abe5512c9a8(C.swig_type_760(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9819,28 +10058,41 @@ func (p SwigcptrDist_checkpoint_options) Swigcptr() uintptr {
 func (p SwigcptrDist_checkpoint_options) SwigIsDist_checkpoint_options() {
 }
 
+func (arg1 SwigcptrDist_checkpoint_options) SetSharded(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_checkpoint_options_sharded_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_checkpoint_options) GetSharded() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_checkpoint_options_sharded_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func (arg1 SwigcptrDist_checkpoint_options) SetPosition(arg2 Dist_position) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_checkpoint_options_position_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_checkpoint_options_position_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) GetPosition() (_swig_ret Dist_position) {
 	var swig_r Dist_position
 	_swig_i_0 := arg1
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
 	var swig_r Dist_checkpoint_options
-	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_checkpoint_options(arg1 Dist_checkpoint_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_checkpoint_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_checkpoint_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64) {
@@ -9850,7 +10102,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_753)(unsafe.Pointer(&_swig_i_1)), C.swig_type_754(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_761)(unsafe.Pointer(&_swig_i_1)), C.swig_type_762(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9863,7 +10115,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_755)(unsafe.Pointer(&_swig_i_1)), C.swig_type_756(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_763)(unsafe.Pointer(&_swig_i_1)), C.swig_type_764(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9876,7 +10128,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_757)(unsafe.Pointer(&_swig_i_1)), C.swig_type_758(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_765)(unsafe.Pointer(&_swig_i_1)), C.swig_type_766(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -9885,6 +10137,8 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 type Dist_checkpoint_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_checkpoint_options()
+	SetSharded(arg2 int)
+	GetSharded() (_swig_ret int)
 	SetPosition(arg2 Dist_position)
 	GetPosition() (_swig_ret Dist_position)
 	Set_names(arg2 []string, arg3 int64)
@@ -9899,7 +10153,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_e07749338ed30412(C.swig_type_760(_swig_i_0), *(*C.swig_type_761)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_762)(unsafe.Pointer(&_swig_i_2)), C.swig_type_763(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_275a1abe5512c9a8(C.swig_type_768(_swig_i_0), *(*C.swig_type_769)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_770)(unsafe.Pointer(&_swig_i_2)), C.swig_type_771(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9923,7 +10177,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_e07749338ed30412(C.swig_type_765(_swig_i_0), *(*C.swig_type_766)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_767)(unsafe.Pointer(&_swig_i_2)), C.swig_type_768(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_275a1abe5512c9a8(C.swig_type_773(_swig_i_0), *(*C.swig_type_774)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_775)(unsafe.Pointer(&_swig_i_2)), C.swig_type_776(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9945,7 +10199,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_e07749338ed30412(C.swig_type_770(_swig_i_0), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_275a1abe5512c9a8(C.swig_type_778(_swig_i_0), *(*C.swig_type_779)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9962,7 +10216,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_e07749338ed30412(C.swig_type_773(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_275a1abe5512c9a8(C.swig_type_781(_swig_i_0)))
 	return swig_r
 }
 
@@ -9970,7 +10224,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_e07749338ed30412(C.swig_type_775(_swig_i_0), C.swig_type_776(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_275a1abe5512c9a8(C.swig_type_783(_swig_i_0), C.swig_type_784(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9982,7 +10236,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_e07749338ed30412(C.swig_type_778(_swig_i_0), *(*C.swig_type_779)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_780)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_275a1abe5512c9a8(C.swig_type_786(_swig_i_0), *(*C.swig_type_787)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_788)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10004,7 +10258,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_e07749338ed30412(C.swig_type_782(_swig_i_0), *(*C.swig_type_783)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_275a1abe5512c9a8(C.swig_type_790(_swig_i_0), *(*C.swig_type_791)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10021,7 +10275,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_e07749338ed30412(C.swig_type_785(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_275a1abe5512c9a8(C.swig_type_793(_swig_i_0)))
 	return swig_r
 }
 
@@ -10029,7 +10283,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_e07749338ed30412(C.swig_type_787(_swig_i_0), C.swig_type_788(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_275a1abe5512c9a8(C.swig_type_795(_swig_i_0), C.swig_type_796(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10040,7 +10294,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_e07749338ed30412(C.swig_type_790(_swig_i_0), *(*C.swig_type_791)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_275a1abe5512c9a8(C.swig_type_798(_swig_i_0), *(*C.swig_type_799)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10052,7 +10306,169 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_e07749338ed30412(C.swig_type_792(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_275a1abe5512c9a8(C.swig_type_800(_swig_i_0))
+}
+
+func _swig_getDIST_PREEMPTION_NONE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_PREEMPTION_NONE_cdist_275a1abe5512c9a8())
+	return swig_r
+}
+
+var DIST_PREEMPTION_NONE int = _swig_getDIST_PREEMPTION_NONE()
+func _swig_getDIST_PREEMPTION_SAVED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_PREEMPTION_SAVED_cdist_275a1abe5512c9a8())
+	return swig_r
+}
+
+var DIST_PREEMPTION_SAVED int = _swig_getDIST_PREEMPTION_SAVED()
+func _swig_getDIST_PREEMPTION_OVER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_PREEMPTION_OVER_cdist_275a1abe5512c9a8())
+	return swig_r
+}
+
+var DIST_PREEMPTION_OVER int = _swig_getDIST_PREEMPTION_OVER()
+type SwigcptrDist_preemption_options uintptr
+
+func (p SwigcptrDist_preemption_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_preemption_options) SwigIsDist_preemption_options() {
+}
+
+func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_preemption_options_path_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_801)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_preemption_options) GetPath() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_preemption_options_path_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_preemption_options_grace_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_803(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_preemption_options) GetGrace_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_preemption_options_grace_ns_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_preemption_options() (_swig_ret Dist_preemption_options) {
+	var swig_r Dist_preemption_options
+	swig_r = (Dist_preemption_options)(SwigcptrDist_preemption_options(C._wrap_new_dist_preemption_options_cdist_275a1abe5512c9a8()))
+	return swig_r
+}
+
+func DeleteDist_preemption_options(arg1 Dist_preemption_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_preemption_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_dist_preemption_options_set_variables_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_805)(unsafe.Pointer(&_swig_i_1)), C.swig_type_806(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+type Dist_preemption_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_preemption_options()
+	SetPath(arg2 string)
+	GetPath() (_swig_ret string)
+	SetGrace_ns(arg2 int64)
+	GetGrace_ns() (_swig_ret int64)
+	Set_variables(arg2 []int64, arg3 int64)
+}
+
+func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_275a1abe5512c9a8(C.swig_type_808(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_preemption_handler_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_preemption_handler_destroy_cdist_275a1abe5512c9a8(C.swig_type_809(_swig_i_0))
+}
+
+func Dist_preemption_notify(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_preemption_notify_cdist_275a1abe5512c9a8(C.swig_type_810(_swig_i_0))
+}
+
+func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	swig_r_p := C._wrap_dist_preemption_run_cdist_275a1abe5512c9a8(C.swig_type_812(_swig_i_0), C.swig_type_813(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_preemption_save_if_preempted(arg1 int64, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(C.swig_type_815(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_preemption_count_run(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(C.swig_type_816(_swig_i_0))
+}
+
+func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(C.swig_type_818(_swig_i_0)))
+	return swig_r
 }
 
 type SwigcptrDist_topology_options uintptr
@@ -10066,13 +10482,13 @@ func (p SwigcptrDist_topology_options) SwigIsDist_topology_options() {
 
 func NewDist_topology_options() (_swig_ret Dist_topology_options) {
 	var swig_r Dist_topology_options
-	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_topology_options(arg1 Dist_topology_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_topology_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_topology_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_topology_options interface {
@@ -10089,7 +10505,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_e07749338ed30412(*(*C.swig_type_794)(unsafe.Pointer(&_swig_i_0)), C.swig_type_795(_swig_i_1), *(*C.swig_type_796)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_275a1abe5512c9a8(*(*C.swig_type_820)(unsafe.Pointer(&_swig_i_0)), C.swig_type_821(_swig_i_1), *(*C.swig_type_822)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -10108,7 +10524,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_e07749338ed30412(C.swig_type_797(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(C.swig_type_823(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -10120,7 +10536,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_e07749338ed30412(C.swig_type_799(_swig_i_0), *(*C.swig_type_800)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_801)(unsafe.Pointer(&_swig_i_2)), C.swig_type_802(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(C.swig_type_825(_swig_i_0), *(*C.swig_type_826)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_2)), C.swig_type_828(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10139,14 +10555,14 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_e07749338ed30412(C.swig_type_803(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(C.swig_type_829(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_topology_from_host_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_topology_from_host_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10160,28 +10576,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_e07749338ed30412(C.swig_type_805(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(C.swig_type_831(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_e07749338ed30412(C.swig_type_806(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(C.swig_type_832(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_e07749338ed30412(C.swig_type_807(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(C.swig_type_833(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_e07749338ed30412(C.swig_type_809(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(C.swig_type_835(_swig_i_0)))
 	return swig_r
 }
 
@@ -10190,7 +10606,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_e07749338ed30412(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(C.swig_type_837(_swig_i_0), *(*C.swig_type_838)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10209,7 +10625,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_e07749338ed30412(C.swig_type_814(_swig_i_0), *(*C.swig_type_815)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(C.swig_type_840(_swig_i_0), *(*C.swig_type_841)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10228,7 +10644,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_e07749338ed30412(C.swig_type_817(_swig_i_0), *(*C.swig_type_818)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(C.swig_type_843(_swig_i_0), *(*C.swig_type_844)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10249,7 +10665,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_e07749338ed30412(C.swig_type_820(_swig_i_0), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_822)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_3)), C.swig_type_824(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(C.swig_type_846(_swig_i_0), *(*C.swig_type_847)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_848)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_849)(unsafe.Pointer(&_swig_i_3)), C.swig_type_850(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10276,7 +10692,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_e07749338ed30412(C.swig_type_826(_swig_i_0), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_828)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_829)(unsafe.Pointer(&_swig_i_3)), C.swig_type_830(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(C.swig_type_852(_swig_i_0), *(*C.swig_type_853)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_854)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_855)(unsafe.Pointer(&_swig_i_3)), C.swig_type_856(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10304,7 +10720,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_e07749338ed30412(C.swig_type_832(_swig_i_0), *(*C.swig_type_833)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_834(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(C.swig_type_858(_swig_i_0), *(*C.swig_type_859)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_860(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10322,7 +10738,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_e07749338ed30412(C.swig_type_836(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(C.swig_type_862(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10336,21 +10752,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_e07749338ed30412(C.swig_type_838(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(C.swig_type_864(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_e07749338ed30412(C.swig_type_839(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(C.swig_type_865(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_e07749338ed30412(C.swig_type_840(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_866(_swig_i_0)))
 	return swig_r
 }
 
@@ -10360,7 +10776,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_e07749338ed30412(C.swig_type_842(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(C.swig_type_868(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10379,7 +10795,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_e07749338ed30412(C.swig_type_844(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_845)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_846)(unsafe.Pointer(&_swig_i_4)), C.swig_type_847(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(C.swig_type_870(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_871)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_872)(unsafe.Pointer(&_swig_i_4)), C.swig_type_873(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10404,7 +10820,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_e07749338ed30412(C.swig_type_849(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_850)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_851)(unsafe.Pointer(&_swig_i_4)), C.swig_type_852(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(C.swig_type_875(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_876)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_877)(unsafe.Pointer(&_swig_i_4)), C.swig_type_878(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10433,84 +10849,84 @@ func (p SwigcptrDist_partition) SwigIsDist_partition() {
 func (arg1 SwigcptrDist_partition) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_kind_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_kind_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetNum_logical_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_num_logical_devices_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_num_logical_devices_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetNum_logical_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetLogical_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_logical_device_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_logical_device_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetLogical_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_uneven_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_uneven_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetSpmd(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_spmd_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_spmd_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetSpmd() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_partition() (_swig_ret Dist_partition) {
 	var swig_r Dist_partition
-	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_e07749338ed30412()))
+	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_partition(arg1 Dist_partition) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_partition_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_partition_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_853)(unsafe.Pointer(&_swig_i_1)), C.swig_type_854(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_879)(unsafe.Pointer(&_swig_i_1)), C.swig_type_880(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10520,7 +10936,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_855)(unsafe.Pointer(&_swig_i_1)), C.swig_type_856(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), C.swig_type_882(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10546,7 +10962,7 @@ type Dist_partition interface {
 func Dist_partition_check(arg1 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
-	swig_r_p := C._wrap_dist_partition_check_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_partition_check_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10569,25 +10985,25 @@ func (p SwigcptrDist_split_options) SwigIsDist_split_options() {
 func (arg1 SwigcptrDist_split_options) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_split_options_uneven_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_split_options_uneven_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_split_options) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_split_options() (_swig_ret Dist_split_options) {
 	var swig_r Dist_split_options
-	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_split_options(arg1 Dist_split_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_split_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_split_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_split_options interface {
@@ -10603,7 +11019,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_e07749338ed30412(C.swig_type_859(_swig_i_0), C.swig_type_860(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(C.swig_type_885(_swig_i_0), C.swig_type_886(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10619,7 +11035,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_e07749338ed30412(C.swig_type_862(_swig_i_0), C.swig_type_863(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_888(_swig_i_0), C.swig_type_889(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10633,14 +11049,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_e07749338ed30412(C.swig_type_864(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_890(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_e07749338ed30412(C.swig_type_866(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(C.swig_type_892(_swig_i_0)))
 	return swig_r
 }
 
@@ -10648,7 +11064,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_e07749338ed30412(C.swig_type_868(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_275a1abe5512c9a8(C.swig_type_894(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10671,44 +11087,44 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_869(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_895(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_871(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_897(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_devices_options() (_swig_ret Dist_devices_options) {
 	var swig_r Dist_devices_options
-	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_e07749338ed30412()))
+	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_devices_options(arg1 Dist_devices_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_devices_options_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_devices_options_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_devices_options) Add_result(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_devices_options_add_result_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_devices_options_add_result_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_devices_options interface {
@@ -10729,7 +11145,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_e07749338ed30412(C.swig_type_874(_swig_i_0), C.swig_type_875(_swig_i_1), C.swig_type_876(_swig_i_2), C.swig_type_877(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(C.swig_type_900(_swig_i_0), C.swig_type_901(_swig_i_1), C.swig_type_902(_swig_i_2), C.swig_type_903(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10743,7 +11159,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_e07749338ed30412(C.swig_type_878(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_275a1abe5512c9a8(C.swig_type_904(_swig_i_0)))
 	return swig_r
 }
 
@@ -10753,7 +11169,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_e07749338ed30412(C.swig_type_880(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_275a1abe5512c9a8(C.swig_type_906(_swig_i_0), *(*C.swig_type_907)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10772,7 +11188,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_e07749338ed30412(C.swig_type_883(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(C.swig_type_909(_swig_i_0), *(*C.swig_type_910)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10798,32 +11214,32 @@ func (p SwigcptrDist_halo) SwigIsDist_halo() {
 func (arg1 SwigcptrDist_halo) SetNdim(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_halo_ndim_set_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_halo_ndim_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_halo) GetNdim() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_halo() (_swig_ret Dist_halo) {
 	var swig_r Dist_halo
-	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_e07749338ed30412()))
+	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDist_halo(arg1 Dist_halo) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_halo_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_halo_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_1)), C.swig_type_886(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_911)(unsafe.Pointer(&_swig_i_1)), C.swig_type_912(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10833,7 +11249,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_887)(unsafe.Pointer(&_swig_i_1)), C.swig_type_888(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_913)(unsafe.Pointer(&_swig_i_1)), C.swig_type_914(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10843,7 +11259,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_889)(unsafe.Pointer(&_swig_i_1)), C.swig_type_890(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_915)(unsafe.Pointer(&_swig_i_1)), C.swig_type_916(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10853,7 +11269,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_891)(unsafe.Pointer(&_swig_i_1)), C.swig_type_892(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_1)), C.swig_type_918(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10877,7 +11293,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_e07749338ed30412(C.swig_type_894(_swig_i_0), *(*C.swig_type_895)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_896)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(C.swig_type_920(_swig_i_0), *(*C.swig_type_921)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10902,7 +11318,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_e07749338ed30412(C.swig_type_898(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_899)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_275a1abe5512c9a8(C.swig_type_924(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_925)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_926)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10926,7 +11342,7 @@ func Dist_reshard_bytes(arg1 Dist_partition, arg2 Dist_partition, arg3 int, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_reshard_bytes_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_reshard_bytes_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10941,7 +11357,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), *(*C.swig_type_902)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_928)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10952,7 +11368,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_e07749338ed30412(C.swig_intgo(_swig_i_0), *(*C.swig_type_903)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_929)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10971,7 +11387,7 @@ func (p SwigcptrText) SwigIsText() {
 func (arg1 SwigcptrText) Text() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Text_text_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_Text_text_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10982,7 +11398,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_906(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_932(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10997,7 +11413,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_908(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_934(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11012,7 +11428,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_910(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_936(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11027,7 +11443,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_912(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_938(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11042,7 +11458,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_914(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_940(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11057,7 +11473,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_916(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_942(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11073,7 +11489,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_918(_swig_i_1), *(*C.swig_type_919)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_944(_swig_i_1), *(*C.swig_type_945)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11091,7 +11507,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_921(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11106,7 +11522,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_949)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11122,13 +11538,13 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 
 func NewText() (_swig_ret Text) {
 	var swig_r Text
-	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_e07749338ed30412()))
+	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteText(arg1 Text) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Text_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Text_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Text interface {
@@ -11159,7 +11575,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_925(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_951(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11173,7 +11589,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 func (arg1 SwigcptrStragglers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Stragglers_size_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Stragglers_size_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -11181,7 +11597,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_927(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_953(_swig_i_1)))
 	return swig_r
 }
 
@@ -11189,7 +11605,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_928(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_954(_swig_i_1)))
 	return swig_r
 }
 
@@ -11197,7 +11613,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_929(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_955(_swig_i_1)))
 	return swig_r
 }
 
@@ -11205,7 +11621,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_930(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_956(_swig_i_1)))
 	return swig_r
 }
 
@@ -11213,7 +11629,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_932(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_958(_swig_i_1)))
 	return swig_r
 }
 
@@ -11221,7 +11637,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_934(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_960(_swig_i_1)))
 	return swig_r
 }
 
@@ -11229,7 +11645,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_936(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_962(_swig_i_1)))
 	return swig_r
 }
 
@@ -11237,7 +11653,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_938(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_964(_swig_i_1)))
 	return swig_r
 }
 
@@ -11245,7 +11661,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_940(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_966(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11254,13 +11670,13 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 
 func NewStragglers() (_swig_ret Stragglers) {
 	var swig_r Stragglers
-	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_e07749338ed30412()))
+	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteStragglers(arg1 Stragglers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Stragglers_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Stragglers_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Stragglers interface {
@@ -11291,7 +11707,7 @@ func (p SwigcptrNumbers) SwigIsNumbers() {
 func (arg1 SwigcptrNumbers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Numbers_size_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Numbers_size_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -11299,38 +11715,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_969(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_944(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_970(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_971(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_946(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_972(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_973(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_948(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_974(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -11339,7 +11755,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_950(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_976(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11356,7 +11772,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_952(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_978(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11370,13 +11786,13 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 func (arg1 SwigcptrNumbers) Partition_shape(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_shape_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_shape_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_dimensions(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_dimensions_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_dimensions_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swig_ret error) {
@@ -11384,7 +11800,7 @@ func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Numbers_partition_shard_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_Numbers_partition_shard_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11401,7 +11817,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_955(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_956)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_981(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_982)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11419,7 +11835,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_958(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_984(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11432,13 +11848,13 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 
 func NewNumbers() (_swig_ret Numbers) {
 	var swig_r Numbers
-	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_e07749338ed30412()))
+	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteNumbers(arg1 Numbers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Numbers_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Numbers_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Numbers interface {
@@ -11465,7 +11881,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_e07749338ed30412(*(*C.swig_type_960)(unsafe.Pointer(&_swig_i_0)), C.swig_type_961(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_275a1abe5512c9a8(*(*C.swig_type_986)(unsafe.Pointer(&_swig_i_0)), C.swig_type_987(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -11487,7 +11903,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_e07749338ed30412(C.swig_type_963(_swig_i_0), C.swig_type_964(_swig_i_1), *(*C.swig_type_965)(unsafe.Pointer(&_swig_i_2)), C.swig_type_966(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_989(_swig_i_0), C.swig_type_990(_swig_i_1), *(*C.swig_type_991)(unsafe.Pointer(&_swig_i_2)), C.swig_type_992(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11505,7 +11921,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_e07749338ed30412(C.swig_type_967(_swig_i_0), C.swig_type_968(_swig_i_1), *(*C.swig_type_969)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_275a1abe5512c9a8(C.swig_type_993(_swig_i_0), C.swig_type_994(_swig_i_1), *(*C.swig_type_995)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -11525,7 +11941,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0), C.swig_type_970(_swig_i_1), C.swig_type_971(_swig_i_2), *(*C.swig_type_972)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_996(_swig_i_1), C.swig_type_997(_swig_i_2), *(*C.swig_type_998)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -11534,19 +11950,19 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 func (arg1 SwigcptrDestinations) Get() (_swig_ret Dist_destination) {
 	var swig_r Dist_destination
 	_swig_i_0 := arg1
-	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDestinations() (_swig_ret Destinations) {
 	var swig_r Destinations
-	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_e07749338ed30412()))
+	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_275a1abe5512c9a8()))
 	return swig_r
 }
 
 func DeleteDestinations(arg1 Destinations) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Destinations_cdist_e07749338ed30412(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Destinations_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0))
 }
 
 type Destinations interface {
@@ -11565,7 +11981,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_e07749338ed30412(C.swig_type_974(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_975)(unsafe.Pointer(&_swig_i_3)), C.swig_type_976(_swig_i_4), *(*C.swig_type_977)(unsafe.Pointer(&_swig_i_5)), C.swig_type_978(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_275a1abe5512c9a8(C.swig_type_1000(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1001)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1002(_swig_i_4), *(*C.swig_type_1003)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1004(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11591,7 +12007,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_e07749338ed30412(C.swig_type_980(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_981)(unsafe.Pointer(&_swig_i_3)), C.swig_type_982(_swig_i_4), *(*C.swig_type_983)(unsafe.Pointer(&_swig_i_5)), C.swig_type_984(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_275a1abe5512c9a8(C.swig_type_1006(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1007)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1008(_swig_i_4), *(*C.swig_type_1009)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1010(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11613,7 +12029,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_e07749338ed30412(C.swig_type_986(_swig_i_0), C.swig_type_987(_swig_i_1), C.swig_type_988(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_275a1abe5512c9a8(C.swig_type_1012(_swig_i_0), C.swig_type_1013(_swig_i_1), C.swig_type_1014(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11629,7 +12045,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_e07749338ed30412(C.swig_type_990(_swig_i_0), *(*C.swig_type_991)(unsafe.Pointer(&_swig_i_1)), C.swig_type_992(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_275a1abe5512c9a8(C.swig_type_1016(_swig_i_0), *(*C.swig_type_1017)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1018(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

@@ -590,6 +590,7 @@ template <class Options> struct Kept : Options {
   std::vector<int32_t> workers;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
+  std::vector<dist_variable *> variables;
   Tensors tensors;
   dist_work *work;
   double norm;
@@ -892,6 +893,12 @@ SWIGINTERN dist_network_options *new_dist_network_options(){
     return options;
   }
 SWIGINTERN void delete_dist_network_options(dist_network_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_reform_options *new_dist_reform_options(){
+    dist_swig::Kept<dist_reform_options> *options = new dist_swig::Kept<dist_reform_options>();
+    dist_reform_options_init(options, sizeof(dist_reform_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_reform_options(dist_reform_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_run_options *new_dist_run_options(){
     dist_swig::Kept<dist_run_options> *options = new dist_swig::Kept<dist_run_options>();
     dist_run_options_init(options, sizeof(dist_run_options));
@@ -1015,6 +1022,17 @@ SWIGINTERN void dist_checkpoint_options_set_metadata_keys(dist_checkpoint_option
   }
 SWIGINTERN void dist_checkpoint_options_set_metadata_texts(dist_checkpoint_options *self,char const *const *texts,size_t n){
     self->metadata_texts = dist_swig::keep(self, texts, n);
+  }
+SWIGINTERN dist_preemption_options *new_dist_preemption_options(){
+    dist_swig::Kept<dist_preemption_options> *options = new dist_swig::Kept<dist_preemption_options>();
+    dist_preemption_options_init(options, sizeof(dist_preemption_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_preemption_options(dist_preemption_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_preemption_options_set_variables(dist_preemption_options *self,dist_variable *const *variables,size_t n){
+    dist_swig::kept(self)->variables.assign(variables, variables + n);
+    self->variables = dist_swig::kept(self)->variables.data();
+    self->num_variables = n;
   }
 SWIGINTERN dist_topology_options *new_dist_topology_options(){
     dist_swig::Kept<dist_topology_options> *options = new dist_swig::Kept<dist_topology_options>();
@@ -1307,14 +1325,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_e07749338ed30412(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_275a1abe5512c9a8(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_e07749338ed30412(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_275a1abe5512c9a8(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_e07749338ed30412(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_275a1abe5512c9a8(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1323,12 +1341,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_e07749338ed30412(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_275a1abe5512c9a8(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_e07749338ed30412(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_275a1abe5512c9a8(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1341,12 +1359,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_e07749338ed30412(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_275a1abe5512c9a8(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_e07749338ed30412(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_275a1abe5512c9a8(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1357,12 +1375,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_e07749338ed30412(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_275a1abe5512c9a8(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_e07749338ed30412(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_275a1abe5512c9a8(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1373,12 +1391,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_e07749338ed30412(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_275a1abe5512c9a8(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_e07749338ed30412(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_275a1abe5512c9a8(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1397,12 +1415,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_e07749338ed30412(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_275a1abe5512c9a8(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_e07749338ed30412(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_275a1abe5512c9a8(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1411,12 +1429,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_e07749338ed30412(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_275a1abe5512c9a8(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_e07749338ed30412(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_275a1abe5512c9a8(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1431,12 +1449,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_e07749338ed30412(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_275a1abe5512c9a8(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_e07749338ed30412(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_275a1abe5512c9a8(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1449,12 +1467,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_e07749338ed30412(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_275a1abe5512c9a8(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e07749338ed30412(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_275a1abe5512c9a8(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1465,12 +1483,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e07749338ed30412(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_275a1abe5512c9a8(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_e07749338ed30412(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_275a1abe5512c9a8(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1481,24 +1499,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_e07749338ed30412(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_275a1abe5512c9a8(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_e07749338ed30412(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_275a1abe5512c9a8(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_e07749338ed30412(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_275a1abe5512c9a8(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_e07749338ed30412(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_275a1abe5512c9a8(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1507,10 +1525,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_e07749338ed30412(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_275a1abe5512c9a8(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_e07749338ed30412(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_275a1abe5512c9a8(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1523,10 +1541,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_e07749338ed30412(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_275a1abe5512c9a8(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_e07749338ed30412(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_275a1abe5512c9a8(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1547,10 +1565,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_e07749338ed30412(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_275a1abe5512c9a8(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_e07749338ed30412(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_275a1abe5512c9a8(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1565,12 +1583,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_e07749338ed30412(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_275a1abe5512c9a8(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e07749338ed30412(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_275a1abe5512c9a8(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1583,12 +1601,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e07749338ed30412(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_275a1abe5512c9a8(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_e07749338ed30412(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_275a1abe5512c9a8(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1603,12 +1621,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_e07749338ed30412(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_275a1abe5512c9a8(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_e07749338ed30412(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_275a1abe5512c9a8(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1619,15 +1637,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_e07749338ed30412(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_275a1abe5512c9a8(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_e07749338ed30412(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_275a1abe5512c9a8(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_e07749338ed30412(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_275a1abe5512c9a8(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1635,14 +1653,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_e07749338ed30412(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_275a1abe5512c9a8(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_e07749338ed30412(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_275a1abe5512c9a8(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_e07749338ed30412(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_275a1abe5512c9a8(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1663,7 +1681,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_e07749338ed30412(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_275a1abe5512c9a8(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1672,7 +1690,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_e07749338ed30412(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_275a1abe5512c9a8(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1682,7 +1700,7 @@ void _wrap_Swig_free_cdist_e07749338ed30412(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_e07749338ed30412(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1695,7 +1713,7 @@ void *_wrap_Swig_malloc_cdist_e07749338ed30412(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_e07749338ed30412() {
+intgo _wrap_DIST_OK_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1707,7 +1725,7 @@ intgo _wrap_DIST_OK_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_CANCELLED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1719,7 +1737,7 @@ intgo _wrap_DIST_CANCELLED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_UNKNOWN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1731,7 +1749,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1743,7 +1761,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1755,7 +1773,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_e07749338ed30412() {
+intgo _wrap_DIST_NOT_FOUND_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1767,7 +1785,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1779,7 +1797,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1791,7 +1809,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1803,7 +1821,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_e07749338ed30412() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1815,7 +1833,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ABORTED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1827,7 +1845,7 @@ intgo _wrap_DIST_ABORTED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1839,7 +1857,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1851,7 +1869,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_e07749338ed30412() {
+intgo _wrap_DIST_INTERNAL_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1863,7 +1881,7 @@ intgo _wrap_DIST_INTERNAL_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1875,7 +1893,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_DATA_LOSS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1887,7 +1905,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_e07749338ed30412() {
+intgo _wrap_DIST_F16_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1899,7 +1917,7 @@ intgo _wrap_DIST_F16_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_e07749338ed30412() {
+intgo _wrap_DIST_BF16_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1911,7 +1929,7 @@ intgo _wrap_DIST_BF16_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_e07749338ed30412() {
+intgo _wrap_DIST_F32_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1923,7 +1941,7 @@ intgo _wrap_DIST_F32_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_e07749338ed30412() {
+intgo _wrap_DIST_F64_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1935,7 +1953,7 @@ intgo _wrap_DIST_F64_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_e07749338ed30412() {
+intgo _wrap_DIST_I8_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1947,7 +1965,7 @@ intgo _wrap_DIST_I8_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_e07749338ed30412() {
+intgo _wrap_DIST_U8_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1959,7 +1977,7 @@ intgo _wrap_DIST_U8_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_e07749338ed30412() {
+intgo _wrap_DIST_I16_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1971,7 +1989,7 @@ intgo _wrap_DIST_I16_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_e07749338ed30412() {
+intgo _wrap_DIST_U16_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1983,7 +2001,7 @@ intgo _wrap_DIST_U16_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_e07749338ed30412() {
+intgo _wrap_DIST_I32_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -1995,7 +2013,7 @@ intgo _wrap_DIST_I32_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_e07749338ed30412() {
+intgo _wrap_DIST_U32_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2007,7 +2025,7 @@ intgo _wrap_DIST_U32_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_e07749338ed30412() {
+intgo _wrap_DIST_I64_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2019,7 +2037,7 @@ intgo _wrap_DIST_I64_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_e07749338ed30412() {
+intgo _wrap_DIST_U64_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2031,7 +2049,7 @@ intgo _wrap_DIST_U64_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COMPLEX64_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2043,7 +2061,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_e07749338ed30412() {
+intgo _wrap_DIST_BOOL_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2055,7 +2073,7 @@ intgo _wrap_DIST_BOOL_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_e07749338ed30412() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2067,7 +2085,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2079,7 +2097,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2091,7 +2109,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_e07749338ed30412() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2103,7 +2121,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_e07749338ed30412() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2115,7 +2133,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_e07749338ed30412() {
+intgo _wrap_DIST_REDUCE_USER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2127,7 +2145,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2139,7 +2157,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2151,7 +2169,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2163,7 +2181,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2175,7 +2193,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2187,7 +2205,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2199,7 +2217,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2211,7 +2229,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2223,7 +2241,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2235,7 +2253,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2247,7 +2265,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2259,7 +2277,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2271,7 +2289,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2283,7 +2301,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2295,7 +2313,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2307,7 +2325,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2319,7 +2337,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2331,7 +2349,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2343,7 +2361,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2355,7 +2373,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2367,7 +2385,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2379,7 +2397,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2391,7 +2409,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2403,7 +2421,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2415,7 +2433,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2427,7 +2445,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2439,7 +2457,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_e07749338ed30412() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2451,7 +2469,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2463,7 +2481,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_e07749338ed30412() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2475,7 +2493,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_e07749338ed30412() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2487,7 +2505,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_e07749338ed30412() {
+intgo _wrap_DIST_THREADS_HOST_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2499,7 +2517,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_e07749338ed30412() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2511,7 +2529,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2523,7 +2541,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2535,7 +2553,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_e07749338ed30412() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2547,7 +2565,31 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_275a1abe5512c9a8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_REFORM_EXPLICIT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_275a1abe5512c9a8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_REFORM_AT_NEXT_RUN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2559,7 +2601,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2571,7 +2613,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2583,7 +2625,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2595,7 +2637,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2607,7 +2649,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_LIST_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2619,7 +2661,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_DICT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2631,7 +2673,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2643,7 +2685,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_NONE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2655,7 +2697,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2667,7 +2709,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2679,7 +2721,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2691,7 +2733,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2703,7 +2745,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2715,7 +2757,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2727,7 +2769,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_e07749338ed30412() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2739,7 +2781,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2751,7 +2793,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2763,7 +2805,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2775,7 +2817,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2787,7 +2829,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2799,7 +2841,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_e07749338ed30412() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2811,7 +2853,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2823,7 +2865,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e07749338ed30412() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2835,7 +2877,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ASSIGN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2847,7 +2889,7 @@ intgo _wrap_DIST_ASSIGN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2859,7 +2901,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2871,7 +2913,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2883,7 +2925,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2895,7 +2937,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_e07749338ed30412() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2907,7 +2949,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_e07749338ed30412() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2919,7 +2961,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_e07749338ed30412() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2931,7 +2973,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SHARD_OFF_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2943,7 +2985,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2955,7 +2997,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SHARD_FILE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2967,7 +3009,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SHARD_DATA_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2979,7 +3021,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SHARD_HINT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -2991,7 +3033,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_e07749338ed30412() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3003,7 +3045,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_e07749338ed30412() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3015,7 +3057,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_e07749338ed30412() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3027,7 +3069,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3039,7 +3081,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3051,7 +3093,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_NDIM_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3063,7 +3105,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3075,7 +3117,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3087,7 +3129,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_e07749338ed30412() {
+intgo _wrap_DIST_LOG_ERROR_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3099,7 +3141,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_e07749338ed30412() {
+intgo _wrap_DIST_LOG_WARNING_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3111,7 +3153,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_e07749338ed30412() {
+intgo _wrap_DIST_LOG_INFO_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3123,7 +3165,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3135,7 +3177,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3147,7 +3189,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3159,7 +3201,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3171,7 +3213,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3183,7 +3225,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3195,7 +3237,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3207,7 +3249,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3219,7 +3261,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3231,7 +3273,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3243,7 +3285,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e07749338ed30412() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3255,7 +3297,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_e07749338ed30412() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3267,7 +3309,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_e07749338ed30412() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3279,7 +3321,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_e07749338ed30412() {
+intgo _wrap_DIST_METRIC_SUM_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3291,7 +3333,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3303,7 +3345,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_e07749338ed30412() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3315,7 +3357,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_e07749338ed30412() {
+intgo _wrap_DIST_APPLY_SGD_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3327,7 +3369,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_e07749338ed30412() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3339,7 +3381,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3351,7 +3393,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3363,7 +3405,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3375,7 +3417,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_e07749338ed30412() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3387,7 +3429,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_e07749338ed30412() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3399,7 +3441,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_e07749338ed30412() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3411,7 +3453,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3423,7 +3465,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_EDGE_NONE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3435,7 +3477,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_e07749338ed30412() {
+intgo _wrap_DIST_TASK_UNSET_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3447,7 +3489,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3459,7 +3501,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3471,7 +3513,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3483,7 +3525,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3495,7 +3537,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3507,7 +3549,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3519,7 +3561,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_e07749338ed30412() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -3531,7 +3573,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_e07749338ed30412() {
 }
 
 
-long long _wrap_memory_counter_cdist_e07749338ed30412() {
+long long _wrap_memory_counter_cdist_275a1abe5512c9a8() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3542,7 +3584,7 @@ long long _wrap_memory_counter_cdist_e07749338ed30412() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_e07749338ed30412(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3555,7 +3597,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_e07749338ed30412(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3565,7 +3607,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3575,7 +3617,7 @@ void _wrap_delete_Callbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3592,7 +3634,7 @@ intgo _wrap_Callbacks_replica_cdist_e07749338ed30412(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3613,7 +3655,7 @@ long long _wrap_Callbacks_values_cdist_e07749338ed30412(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3632,7 +3674,7 @@ long long _wrap_Callbacks_merge_cdist_e07749338ed30412(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3651,7 +3693,7 @@ intgo _wrap_Callbacks_update_cdist_e07749338ed30412(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3681,7 +3723,7 @@ long long _wrap_Callbacks_update_values_cdist_e07749338ed30412(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3698,7 +3740,7 @@ long long _wrap_Callbacks_source_cdist_e07749338ed30412(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3724,7 +3766,7 @@ long long _wrap_Callbacks_file_source_cdist_e07749338ed30412(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3745,7 +3787,7 @@ long long _wrap_Callbacks_dataset_cdist_e07749338ed30412(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3764,7 +3806,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_e07749338ed30412(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3783,7 +3825,7 @@ long long _wrap_Callbacks_value_cdist_e07749338ed30412(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3798,7 +3840,7 @@ long long _wrap_Callbacks_initial_cdist_e07749338ed30412(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3814,7 +3856,7 @@ void _wrap_Callbacks_loop_cdist_e07749338ed30412(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3834,7 +3876,7 @@ void _wrap_Callbacks_reduce_cdist_e07749338ed30412(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3862,7 +3904,7 @@ void _wrap_Callbacks_apply_cdist_e07749338ed30412(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3885,7 +3927,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_e07749338ed30412(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3906,7 +3948,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_e07749338ed30412(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3929,7 +3971,7 @@ intgo _wrap_Callbacks_gather_components_cdist_e07749338ed30412(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3950,7 +3992,7 @@ void _wrap_Callbacks_log_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_e07749338ed30412(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3962,7 +4004,7 @@ void _wrap_Callbacks_release_cdist_e07749338ed30412(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3972,7 +4014,7 @@ void _wrap_set_callbacks_cdist_e07749338ed30412(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_e07749338ed30412(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4002,7 +4044,7 @@ void _wrap_ClusterJobs_add_cdist_e07749338ed30412(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_e07749338ed30412(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4015,7 +4057,7 @@ long long _wrap_ClusterJobs_size_cdist_e07749338ed30412(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_e07749338ed30412(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4028,7 +4070,7 @@ long long _wrap_ClusterJobs_get_cdist_e07749338ed30412(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_e07749338ed30412() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_275a1abe5512c9a8() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4039,7 +4081,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_e07749338ed30412(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4049,7 +4091,7 @@ void _wrap_delete_ClusterJobs_cdist_e07749338ed30412(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4062,7 +4104,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_e07749338ed30412(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4075,7 +4117,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e07749338ed30412(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4092,7 +4134,7 @@ void _wrap_ResolverAnswer_set_text_cdist_e07749338ed30412(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4104,7 +4146,7 @@ void _wrap_ResolverAnswer_set_number_cdist_e07749338ed30412(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_e07749338ed30412(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4116,7 +4158,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_e07749338ed30412(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_e07749338ed30412() {
+intgo _wrap_RESOLVER_SPEC_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4128,7 +4170,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_e07749338ed30412() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4140,7 +4182,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_e07749338ed30412() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4152,7 +4194,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_e07749338ed30412() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4164,7 +4206,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e07749338ed30412() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4176,7 +4218,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_e07749338ed30412() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4188,7 +4230,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e07749338ed30412() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -4200,7 +4242,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e07749338ed30412() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e07749338ed30412(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4213,7 +4255,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_e07749338ed30412(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_275a1abe5512c9a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4223,7 +4265,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_e07749338ed30412(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_e07749338ed30412(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_275a1abe5512c9a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4233,7 +4275,7 @@ void _wrap_delete_ResolverCallbacks_cdist_e07749338ed30412(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_e07749338ed30412(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_275a1abe5512c9a8(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4268,7 +4310,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_e07749338ed30412(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_e07749338ed30412(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_275a1abe5512c9a8(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4278,7 +4320,7 @@ void _wrap_set_resolver_callbacks_cdist_e07749338ed30412(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4305,7 +4347,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_e07749338ed30412(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4334,7 +4376,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_e07749338ed30412(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4367,7 +4409,7 @@ _gostring_ _wrap_partitions_min_size_cdist_e07749338ed30412(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4400,7 +4442,7 @@ _gostring_ _wrap_partitions_max_size_cdist_e07749338ed30412(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_e07749338ed30412(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4430,7 +4472,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_e07749338ed30412(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4457,7 +4499,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_e07749338ed30412(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4484,7 +4526,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_e07749338ed30412(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4494,7 +4536,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4507,7 +4549,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_e07749338ed30412(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4522,7 +4564,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4552,7 +4594,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_e07749338ed30412(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4586,7 +4628,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_e07749338ed30412(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4625,7 +4667,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_e07749338ed30412(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4640,7 +4682,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4653,7 +4695,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4683,7 +4725,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4715,7 +4757,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4750,7 +4792,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_e07749338ed30412(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4776,7 +4818,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_e07749338ed30412(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4806,7 +4848,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_e07749338ed30412(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4838,7 +4880,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_e07749338ed30412(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4870,7 +4912,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_e07749338ed30412(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4902,7 +4944,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_e07749338ed30412(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4934,7 +4976,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_e07749338ed30412(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4946,7 +4988,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e07749338ed30412(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4959,7 +5001,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e07749338ed30412
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4971,7 +5013,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e07749338ed30412(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4984,7 +5026,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_e07749338ed30412(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4996,7 +5038,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e07749338ed3
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5009,7 +5051,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e07749338ed
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5028,7 +5070,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_e07749338ed30412(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5041,7 +5083,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_e07749338ed
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5060,7 +5102,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e07749338ed30
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5073,7 +5115,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_e077493
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5092,7 +5134,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e07749338ed30412(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5105,7 +5147,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_e07749338ed30
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_e07749338ed30412() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_275a1abe5512c9a8() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5116,7 +5158,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_e07
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5126,7 +5168,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_e07749338ed30412(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5143,7 +5185,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e07749338ed30412(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5160,7 +5202,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e07749338ed30412(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_e07749338ed30412(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5185,7 +5227,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_e07749338ed30412(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_e07749338ed30412(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5208,7 +5250,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_e07749338ed30412(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5220,7 +5262,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_e07749338ed30412(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5233,7 +5275,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_e07749338ed30412(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5245,7 +5287,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_e07749338ed30412(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5258,7 +5300,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_e07749338ed30412(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5270,7 +5312,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_e07749338ed30412(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5283,7 +5325,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_e07749338ed30412(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5302,7 +5344,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_e07749338ed30412(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5315,7 +5357,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_e07749338ed30412(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5334,7 +5376,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e07749338ed30412(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5347,7 +5389,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_e07749338ed30412(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5359,7 +5401,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e07749338ed30412(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5372,7 +5414,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e07749338ed30412(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5384,7 +5426,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_e07749338ed30412(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5397,7 +5439,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_e07749338ed30412(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5409,7 +5451,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e07749338ed30412(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5422,7 +5464,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_e07749338ed30412(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5434,7 +5476,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e07749338ed30412(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5447,7 +5489,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_e07749338ed30412(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_e07749338ed30412() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_275a1abe5512c9a8() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5458,7 +5500,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5468,7 +5510,7 @@ void _wrap_delete_dist_slurm_options_cdist_e07749338ed30412(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5480,7 +5522,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_e07749338ed30412(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_e07749338ed30412(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5505,7 +5547,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_e07749338ed30412(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_e07749338ed30412(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5537,7 +5579,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_e07749338ed30412(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5549,7 +5591,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_e07749338ed30412(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5562,7 +5604,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_e07749338ed30412(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5574,7 +5616,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_e07749338ed30412(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5587,7 +5629,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_e07749338ed30412(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5599,7 +5641,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_e07749338ed30412(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5612,7 +5654,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_e07749338ed30412(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5624,7 +5666,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_e07749338ed30412(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5637,7 +5679,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_e07749338ed30412(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5649,7 +5691,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_e07749338ed30412(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5662,7 +5704,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_e07749338ed30412(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5681,7 +5723,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_e07749338ed30412(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5694,7 +5736,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_e07749338ed30412(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5713,7 +5755,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_e07749338ed30412(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5726,7 +5768,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_e07749338ed30412(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5745,7 +5787,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_e07749338ed30412(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5758,7 +5800,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_e07749338ed30412(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5777,7 +5819,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_e07749338ed30412(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5790,7 +5832,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_e07749338ed30412(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_e07749338ed30412() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_275a1abe5512c9a8() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -5801,7 +5843,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_e07749338ed3041
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -5811,7 +5853,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_e07749338ed30412(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_e07749338ed30412(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5836,7 +5878,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_e07749338ed30412(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5863,7 +5905,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_e07749338ed30412(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -5873,7 +5915,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_e07749338ed30412(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -5896,7 +5938,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_e07749338ed30412(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5924,7 +5966,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_e07749338ed30412(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_e07749338ed30412(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_275a1abe5512c9a8(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -5947,7 +5989,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_e07749338ed30412(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5975,7 +6017,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_e07749338ed30412(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6003,7 +6045,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_e07749338ed30412(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6045,7 +6087,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_e07749338ed30412(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6077,7 +6119,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_e07749338ed30412(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6103,7 +6145,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_e07749338ed30412(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6115,7 +6157,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6127,7 +6169,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6139,7 +6181,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e07749338ed30412() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6168,7 +6210,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6197,7 +6239,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_e07749338ed30412(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_e07749338ed30412() {
+intgo _wrap_dist_version_cdist_275a1abe5512c9a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6208,7 +6250,7 @@ intgo _wrap_dist_version_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_e07749338ed30412(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6226,7 +6268,7 @@ intgo _wrap_dist_has_feature_cdist_e07749338ed30412(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_e07749338ed30412(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6239,7 +6281,7 @@ _gostring_ _wrap_dist_status_name_cdist_e07749338ed30412(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6267,7 +6309,7 @@ _gostring_ _wrap_dist_fail_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6279,7 +6321,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6291,7 +6333,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6303,7 +6345,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6315,7 +6357,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6327,7 +6369,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6339,7 +6381,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6351,7 +6393,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6363,7 +6405,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6375,7 +6417,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6387,7 +6429,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e07749338ed30412() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_275a1abe5512c9a8() {
   int result;
   intgo _swig_go_result;
   
@@ -6399,7 +6441,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e07749338ed30412() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_e07749338ed30412(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_275a1abe5512c9a8(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6414,7 +6456,7 @@ _gostring_ _wrap_dist_enum_name_cdist_e07749338ed30412(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6444,7 +6486,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_e07749338ed30412(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6456,7 +6498,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_e07749338ed30412(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6469,7 +6511,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_e07749338ed30412(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6481,7 +6523,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_e07749338ed30412(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6494,7 +6536,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_e07749338ed30412(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6506,7 +6548,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_e07749338ed30412(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6519,7 +6561,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_e07749338ed30412(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6531,7 +6573,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_e07749338ed30412(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6544,7 +6586,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_e07749338ed30412(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6556,7 +6598,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_e07749338ed30412(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6569,7 +6611,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_e07749338ed30412(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6588,7 +6630,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_e07749338ed30412(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6601,7 +6643,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_e07749338ed304
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6613,7 +6655,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_e07749338ed30412(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6626,7 +6668,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6638,7 +6680,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_e07749338ed30412(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6651,7 +6693,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_e07749338ed30412(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6663,7 +6705,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_e07749338ed30412(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6676,7 +6718,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_e07749338ed304
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6688,7 +6730,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e07749338ed3041
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6701,7 +6743,32 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e07749338ed304
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->reform = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_reform_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->reform);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6713,7 +6780,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e07749338ed30412(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6726,7 +6793,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_e07749338ed3041
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6738,7 +6805,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_e07749338ed30412(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6751,7 +6818,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_e07749338ed30412(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -6763,7 +6830,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e07749338ed30412(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -6776,7 +6843,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_e07749338ed3041
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -6788,7 +6855,7 @@ void _wrap_dist_strategy_options_network_set_cdist_e07749338ed30412(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -6801,7 +6868,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_e07749338ed30412(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6813,7 +6880,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_e07749338ed30412(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6826,7 +6893,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_e07749338ed30412(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6838,7 +6905,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_e07749338ed30412(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6851,7 +6918,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_e07749338ed30412(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6863,7 +6930,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_e07749338ed30412(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6876,7 +6943,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_e07749338ed30412(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6886,7 +6953,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_e07749338ed30412(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_e07749338ed30412() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_275a1abe5512c9a8() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -6897,7 +6964,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_e07749338ed30412() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6907,7 +6974,7 @@ void _wrap_delete_dist_strategy_options_cdist_e07749338ed30412(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6919,7 +6986,7 @@ void _wrap_dist_strategy_options_set_log_cdist_e07749338ed30412(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -6940,7 +7007,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_e07749338ed30412(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6963,7 +7030,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_e07749338ed30412(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6977,7 +7044,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e07749338ed30412(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6997,7 +7064,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_e07749338ed30412(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_e07749338ed30412(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7020,7 +7087,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_e07749338ed30412(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7041,7 +7108,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7062,7 +7129,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7075,7 +7142,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7098,7 +7165,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7111,7 +7178,7 @@ intgo _wrap_dist_strategy_kind_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7143,7 +7210,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7175,7 +7242,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_e07749338ed30412(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_e07749338ed30412(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7206,7 +7273,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_e07749338ed30412(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7218,7 +7285,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_e07749338ed30412(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7231,7 +7298,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_e07749338ed30412(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7243,7 +7310,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_e07749338ed30412(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7256,7 +7323,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e07749338ed30412(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7268,7 +7335,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e07749338ed3
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7281,7 +7348,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e07749338ed
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7293,7 +7360,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_e07749338ed30412(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7306,7 +7373,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e07749338ed30412(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7318,7 +7385,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e07749338ed30
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7331,7 +7398,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e07749338ed3
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7343,7 +7410,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_e07749338ed3
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7356,7 +7423,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e07749338ed
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7368,7 +7435,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_e07749338ed30412(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7381,7 +7448,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e07749338ed30412(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7393,7 +7460,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_e07749338ed30412(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7406,7 +7473,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e07749338ed30412(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7418,7 +7485,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_e07749338ed30412(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7431,7 +7498,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_e07749338ed30412(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7443,7 +7510,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_e07749338ed30412
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7456,7 +7523,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e07749338ed3041
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7468,7 +7535,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_e07749338ed304
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7481,7 +7548,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e07749338ed30
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7493,7 +7560,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_e07749338ed30412
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7506,7 +7573,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e07749338ed3041
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7518,7 +7585,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_e07749338ed30412(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7531,7 +7598,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_e07749338ed30412(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7543,7 +7610,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_e07749338ed3041
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7556,7 +7623,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e07749338ed304
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7568,7 +7635,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_e07749338ed30412(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7581,7 +7648,82 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e07749338ed30412(di
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_e07749338ed30412() {
+void _wrap_dist_strategy_properties_generation_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->generation = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_generation_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->generation);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_num_joined_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_joined = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_joined);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_num_left_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_left = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_left);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_275a1abe5512c9a8() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -7592,7 +7734,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_e07749338ed30
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_e07749338ed30412(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -7602,7 +7744,7 @@ void _wrap_delete_dist_strategy_properties_cdist_e07749338ed30412(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_e07749338ed30412(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -7625,7 +7767,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -7648,7 +7790,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_e07749338ed30412(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_e07749338ed30412(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_275a1abe5512c9a8(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -7660,7 +7802,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_e07749338ed30412(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_e07749338ed30412(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_275a1abe5512c9a8(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7673,7 +7815,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_e07749338ed30412(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_e07749338ed30412(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_275a1abe5512c9a8(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -7683,7 +7825,7 @@ void _wrap_dist_network_options_count_memory_cdist_e07749338ed30412(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_e07749338ed30412() {
+dist_network_options *_wrap_new_dist_network_options_cdist_275a1abe5512c9a8() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -7694,7 +7836,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_e07749338ed30412(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_275a1abe5512c9a8(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -7704,7 +7846,7 @@ void _wrap_delete_dist_network_options_cdist_e07749338ed30412(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_e07749338ed30412(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_275a1abe5512c9a8(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -7729,7 +7871,7 @@ _gostring_ _wrap_dist_network_create_cdist_e07749338ed30412(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -7739,7 +7881,149 @@ void _wrap_dist_network_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_e07749338ed30412(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_reform_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->min_workers = arg2;
+  
+}
+
+
+intgo _wrap_dist_reform_options_min_workers_get_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0) {
+  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_reform_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->min_workers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_reform_options_window_ns_set_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_reform_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->window_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_reform_options_window_ns_get_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0) {
+  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_reform_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->window_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_reform_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_reform_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0) {
+  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_reform_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_reform_options *_wrap_new_dist_reform_options_cdist_275a1abe5512c9a8() {
+  dist_reform_options *result = 0 ;
+  dist_reform_options *_swig_go_result;
+  
+  
+  result = (dist_reform_options *)new_dist_reform_options();
+  *(dist_reform_options **)&_swig_go_result = (dist_reform_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_reform_options_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0) {
+  dist_reform_options *arg1 = (dist_reform_options *) 0 ;
+  
+  arg1 = *(dist_reform_options **)&_swig_go_0; 
+  
+  delete_dist_reform_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_strategy_reform_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_reform_options *arg2 = (dist_reform_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_reform_options **)&_swig_go_1; 
+  
+  result = (dist_status)dist_strategy_reform(arg1,(dist_reform_options const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_strategy_reform_due_cdist_275a1abe5512c9a8(long long _swig_go_0, int *_swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_strategy_reform_due(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_run_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -7751,7 +8035,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_e07749338ed30412(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7764,7 +8048,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_e07749338ed30412(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e07749338ed30412(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -7776,7 +8060,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e07749338ed30412
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7789,7 +8073,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e07749338ed3041
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e07749338ed30412(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -7801,7 +8085,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e07749338ed30412
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7814,7 +8098,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e07749338ed3041
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_e07749338ed30412(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -7826,7 +8110,7 @@ void _wrap_dist_run_options_cancel_set_cdist_e07749338ed30412(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -7839,7 +8123,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_e07749338ed30412(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_e07749338ed30412() {
+dist_run_options *_wrap_new_dist_run_options_cdist_275a1abe5512c9a8() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -7850,7 +8134,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_e07749338ed30412(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -7860,7 +8144,7 @@ void _wrap_delete_dist_run_options_cdist_e07749338ed30412(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7888,7 +8172,7 @@ _gostring_ _wrap_dist_run_cdist_e07749338ed30412(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7922,7 +8206,7 @@ _gostring_ _wrap_dist_run_values_cdist_e07749338ed30412(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7935,7 +8219,7 @@ intgo _wrap_dist_replica_id_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7948,7 +8232,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -7961,7 +8245,7 @@ long long _wrap_dist_replica_strategy_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7993,7 +8277,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_e07749338ed30412(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8025,7 +8309,7 @@ _gostring_ _wrap_dist_merge_call_cdist_e07749338ed30412(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8050,7 +8334,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8073,7 +8357,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8094,7 +8378,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8115,7 +8399,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_e07749338ed30412(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_275a1abe5512c9a8(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8138,7 +8422,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_e07749338ed30412(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8166,7 +8450,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8179,7 +8463,7 @@ intgo _wrap_dist_cancel_signalled_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8189,7 +8473,7 @@ void _wrap_dist_cancel_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8201,7 +8485,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_e07749338ed30412(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8214,7 +8498,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_e07749338ed30412(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8233,7 +8517,7 @@ void _wrap_dist_collective_options_tag_set_cdist_e07749338ed30412(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8246,7 +8530,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_e07749338ed30412(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8258,7 +8542,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_e07749338ed30412(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8271,7 +8555,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_e07749338ed30412(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8283,7 +8567,7 @@ void _wrap_dist_collective_options_group_set_cdist_e07749338ed30412(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8296,7 +8580,7 @@ long long _wrap_dist_collective_options_group_get_cdist_e07749338ed30412(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8308,7 +8592,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_e07749338ed30412(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8321,7 +8605,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_e07749338ed30412
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8333,7 +8617,7 @@ void _wrap_dist_collective_options_axis_set_cdist_e07749338ed30412(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8346,7 +8630,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_e07749338ed30412(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8358,7 +8642,7 @@ void _wrap_dist_collective_options_planned_set_cdist_e07749338ed30412(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8371,7 +8655,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_e07749338ed30412(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8383,7 +8667,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e07749338ed30412(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8396,7 +8680,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_e07749338ed3041
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8408,7 +8692,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_e07749338ed30412(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8421,7 +8705,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_e07749338ed30412(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8433,7 +8717,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_e07749338ed30412(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8446,7 +8730,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_e07749338ed30412(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8458,7 +8742,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e07749338ed304
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8471,7 +8755,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_e07749338
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_e07749338ed30412() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_275a1abe5512c9a8() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -8482,7 +8766,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_e07749338ed3041
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8492,7 +8776,7 @@ void _wrap_delete_dist_collective_options_cdist_e07749338ed30412(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -8506,7 +8790,7 @@ void _wrap_dist_collective_options_set_weights_cdist_e07749338ed30412(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8518,7 +8802,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_e07749338ed30412(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_e07749338ed30412(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8532,7 +8816,7 @@ void _wrap_dist_collective_options_set_splits_cdist_e07749338ed30412(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8542,7 +8826,7 @@ void _wrap_dist_collective_options_begin_work_cdist_e07749338ed30412(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_e07749338ed30412(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -8555,7 +8839,7 @@ long long _wrap_dist_collective_options_work_cdist_e07749338ed30412(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8592,7 +8876,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_e07749338ed30412(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8631,7 +8915,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8668,7 +8952,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8703,7 +8987,7 @@ _gostring_ _wrap_dist_all_gather_cdist_e07749338ed30412(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8740,7 +9024,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8777,7 +9061,7 @@ _gostring_ _wrap_dist_broadcast_cdist_e07749338ed30412(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8814,7 +9098,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8849,7 +9133,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_e07749338ed30412(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8888,7 +9172,7 @@ _gostring_ _wrap_dist_scan_cdist_e07749338ed30412(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8927,7 +9211,7 @@ _gostring_ _wrap_dist_permute_cdist_e07749338ed30412(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_e07749338ed30412(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -8950,7 +9234,7 @@ _gostring_ _wrap_dist_barrier_cdist_e07749338ed30412(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8979,7 +9263,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9006,7 +9290,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9033,7 +9317,7 @@ _gostring_ _wrap_dist_group_create_cdist_e07749338ed30412(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9054,7 +9338,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_e07749338ed30412(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9067,7 +9351,7 @@ intgo _wrap_dist_group_size_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9082,7 +9366,7 @@ intgo _wrap_dist_group_rank_cdist_e07749338ed30412(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9094,7 +9378,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_e07749338ed30412(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9107,7 +9391,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_e07749338ed30412
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9119,7 +9403,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e07749338ed30412(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9132,7 +9416,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_e07749338ed3
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9144,7 +9428,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_e07749338ed30412(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9157,7 +9441,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_e07749338ed30412
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9169,7 +9453,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_e07749338ed30412(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9182,7 +9466,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_e07749338ed30412(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_e07749338ed30412() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_275a1abe5512c9a8() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9193,7 +9477,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_e07749338
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_e07749338ed30412(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9203,7 +9487,7 @@ void _wrap_delete_dist_communication_options_cdist_e07749338ed30412(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9228,7 +9512,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_e07749338ed30412(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9240,7 +9524,7 @@ void _wrap_dist_apply_options_kind_set_cdist_e07749338ed30412(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9253,7 +9537,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_e07749338ed30412(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9265,7 +9549,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_e07749338ed30412(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9278,7 +9562,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_e07749338ed30412(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9290,7 +9574,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_e07749338ed30412(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9303,7 +9587,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_e07749338ed30412(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9315,7 +9599,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_e07749338ed30412(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9328,7 +9612,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_e07749338ed30412(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_e07749338ed30412() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_275a1abe5512c9a8() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9339,7 +9623,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9349,7 +9633,7 @@ void _wrap_delete_dist_apply_options_cdist_e07749338ed30412(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9365,7 +9649,7 @@ void _wrap_dist_apply_options_set_states_cdist_e07749338ed30412(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_e07749338ed30412(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9377,7 +9661,7 @@ void _wrap_dist_apply_options_set_function_cdist_e07749338ed30412(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9387,7 +9671,7 @@ void _wrap_dist_apply_options_want_norm_cdist_e07749338ed30412(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_e07749338ed30412(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9400,7 +9684,7 @@ double _wrap_dist_apply_options_norm_cdist_e07749338ed30412(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9439,7 +9723,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_e07749338ed30412(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_e07749338ed30412(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -9465,7 +9749,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_e07749338ed30412(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_e07749338ed30412(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_275a1abe5512c9a8(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9488,7 +9772,7 @@ _gostring_ _wrap_dist_work_test_cdist_e07749338ed30412(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9511,7 +9795,7 @@ _gostring_ _wrap_dist_work_wait_cdist_e07749338ed30412(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -9538,7 +9822,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_e07749338ed30412(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9559,7 +9843,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -9569,7 +9853,7 @@ void _wrap_dist_work_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9590,7 +9874,7 @@ _gostring_ _wrap_dist_work_start_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -9613,7 +9897,7 @@ _gostring_ _wrap_dist_work_ready_cdist_e07749338ed30412(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9641,7 +9925,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_e07749338ed30412(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -9674,7 +9958,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9701,7 +9985,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_e07749338ed30412(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9728,7 +10012,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_e07749338ed30412(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9755,7 +10039,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9782,7 +10066,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_e07749338ed30412(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9818,7 +10102,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9841,7 +10125,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9864,7 +10148,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_e07749338ed30412(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9892,7 +10176,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_e07749338ed30412(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -9905,7 +10189,7 @@ long long _wrap_dist_value_retain_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -9915,7 +10199,7 @@ void _wrap_dist_value_release_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9928,7 +10212,7 @@ intgo _wrap_dist_value_kind_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9941,7 +10225,7 @@ long long _wrap_dist_value_size_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -9956,7 +10240,7 @@ long long _wrap_dist_value_item_cdist_e07749338ed30412(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -9971,7 +10255,7 @@ _gostring_ _wrap_dist_value_key_cdist_e07749338ed30412(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9991,7 +10275,7 @@ long long _wrap_dist_value_get_cdist_e07749338ed30412(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -10027,7 +10311,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_e07749338ed30412(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10040,7 +10324,7 @@ long long _wrap_dist_value_variable_cdist_e07749338ed30412(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10070,7 +10354,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10098,7 +10382,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10127,7 +10411,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_e07749338ed30412(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10140,7 +10424,7 @@ _gostring_ _wrap_dist_value_text_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10153,7 +10437,7 @@ long long _wrap_dist_value_object_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_e07749338ed30412(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_275a1abe5512c9a8(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10178,7 +10462,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_e07749338ed30412(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_275a1abe5512c9a8(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -10201,7 +10485,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10213,7 +10497,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_e07749338ed30412(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10226,7 +10510,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_e07749338ed30412(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10245,7 +10529,7 @@ void _wrap_dist_variable_options_name_set_cdist_e07749338ed30412(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10258,7 +10542,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_e07749338ed30412(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10270,7 +10554,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_e07749338ed30412(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10283,7 +10567,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_e07749338ed30412(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10295,7 +10579,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_e07749338ed30412(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10308,7 +10592,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_e07749338ed30412(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10320,7 +10604,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_e07749338ed30412(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10333,7 +10617,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_e07749338ed30412(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_e07749338ed30412() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_275a1abe5512c9a8() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10344,7 +10628,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_e07749338ed30412() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_e07749338ed30412(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10354,7 +10638,7 @@ void _wrap_delete_dist_variable_options_cdist_e07749338ed30412(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_e07749338ed30412(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10366,7 +10650,7 @@ void _wrap_dist_variable_options_set_initial_cdist_e07749338ed30412(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10396,7 +10680,7 @@ _gostring_ _wrap_dist_variable_create_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10406,7 +10690,7 @@ void _wrap_dist_variable_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10419,7 +10703,7 @@ _gostring_ _wrap_dist_variable_name_cdist_e07749338ed30412(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10432,7 +10716,7 @@ intgo _wrap_dist_variable_num_copies_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10470,7 +10754,7 @@ _gostring_ _wrap_dist_variable_component_cdist_e07749338ed30412(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10495,7 +10779,7 @@ _gostring_ _wrap_dist_variable_read_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10522,7 +10806,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10547,7 +10831,7 @@ _gostring_ _wrap_dist_replica_read_cdist_e07749338ed30412(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10579,7 +10863,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10616,7 +10900,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10629,7 +10913,7 @@ _gostring_ _wrap_dist_variable_class_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10642,7 +10926,7 @@ intgo _wrap_dist_variable_synchronization_cdist_e07749338ed30412(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10655,7 +10939,7 @@ intgo _wrap_dist_variable_aggregation_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10668,7 +10952,7 @@ intgo _wrap_dist_variable_trainable_cdist_e07749338ed30412(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -10683,7 +10967,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_e07749338ed30412(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10717,7 +11001,7 @@ _gostring_ _wrap_dist_variable_device_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10742,7 +11026,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_e07749338ed30412(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10769,7 +11053,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10798,7 +11082,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_e07749338ed30412(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10827,7 +11111,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10858,7 +11142,7 @@ _gostring_ _wrap_dist_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10889,7 +11173,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_e07749338ed30412(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10922,7 +11206,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -10949,7 +11233,7 @@ _gostring_ _wrap_dist_gather_cdist_e07749338ed30412(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -10979,7 +11263,7 @@ _gostring_ _wrap_dist_update_cdist_e07749338ed30412(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_e07749338ed30412(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_275a1abe5512c9a8(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -10991,7 +11275,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_e07749338ed30412(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_e07749338ed30412(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_275a1abe5512c9a8(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11004,7 +11288,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_e07749338ed30412(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_e07749338ed30412() {
+dist_update_options *_wrap_new_dist_update_options_cdist_275a1abe5512c9a8() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -11015,7 +11299,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_e07749338ed30412(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_275a1abe5512c9a8(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -11025,7 +11309,7 @@ void _wrap_delete_dist_update_options_cdist_e07749338ed30412(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11061,7 +11345,7 @@ _gostring_ _wrap_dist_replica_update_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11086,7 +11370,7 @@ _gostring_ _wrap_dist_local_results_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11113,7 +11397,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_e07749338ed30412(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_e07749338ed30412(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11141,7 +11425,7 @@ _gostring_ _wrap_dist_destination_device_cdist_e07749338ed30412(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11177,7 +11461,7 @@ _gostring_ _wrap_dist_update_values_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11211,7 +11495,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11224,7 +11508,7 @@ long long _wrap_dist_value_container_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11253,7 +11537,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_e07749338ed30412(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11284,7 +11568,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_e07749338ed30412(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11311,7 +11595,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_e07749338ed30412(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11338,7 +11622,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_e07749338ed30412(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_e07749338ed30412(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_275a1abe5512c9a8(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11361,7 +11645,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_e07749338ed30412(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11373,7 +11657,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_e07749338ed30412(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11386,7 +11670,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_e07749338ed30412(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11398,7 +11682,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_e07749338ed30412(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11411,7 +11695,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_e07749338ed30412(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11430,7 +11714,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e07749338ed30412
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11443,7 +11727,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_e07749338e
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -11455,7 +11739,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e0774933
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11468,7 +11752,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e07
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11478,7 +11762,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_e07749338ed30412(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_e07749338ed30412() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_275a1abe5512c9a8() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -11489,7 +11773,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_e07749338ed
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11499,7 +11783,7 @@ void _wrap_delete_dist_cross_device_options_cdist_e07749338ed30412(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -11511,7 +11795,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_e07749338ed30412(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11527,7 +11811,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_e07749338ed30412(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_e07749338ed30412(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -11550,7 +11834,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_e07749338ed30412(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -11560,7 +11844,7 @@ void _wrap_dist_cross_device_destroy_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11573,7 +11857,7 @@ intgo _wrap_dist_cross_device_kind_cdist_e07749338ed30412(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11586,7 +11870,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11599,7 +11883,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_e07749338ed30412(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11611,7 +11895,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_e07749338ed30412(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11624,7 +11908,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_e07749338ed30412(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -11636,7 +11920,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_e07749338ed30412(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11649,7 +11933,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_e07749338ed3041
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11661,7 +11945,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_e07749338ed30412(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11674,7 +11958,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_e07749338ed30412(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11686,7 +11970,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_e07749338ed30412(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11699,7 +11983,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_e07749338ed30412(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -11711,7 +11995,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_e07749338ed30412(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -11724,7 +12008,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_e07749338ed30412(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11736,7 +12020,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_e07749338ed30412(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11749,7 +12033,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_e07749338ed30412(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11761,7 +12045,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_e07749338ed30412(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11774,7 +12058,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_e07749338ed30412(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11786,7 +12070,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_e07749338ed30412(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11799,7 +12083,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_e07749338ed30412(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11811,7 +12095,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_e07749338ed30412(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11824,7 +12108,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_e07749338ed30412(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11836,7 +12120,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_e07749338ed30412(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11849,7 +12133,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_e07749338ed30412(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11861,7 +12145,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_e07749338ed30412(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11874,7 +12158,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_e07749338ed30412(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11886,7 +12170,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_e07749338ed30412(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11899,7 +12183,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_e07749338ed30412(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11911,7 +12195,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_e07749338ed30412(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11924,7 +12208,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_e07749338ed30412(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11936,7 +12220,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_e07749338ed30412(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11949,7 +12233,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_e07749338ed30412(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11961,7 +12245,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_e07749338ed304
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11974,7 +12258,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_e07749338ed30
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11986,7 +12270,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_e07749338ed30412(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11999,7 +12283,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_e07749338ed30412(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_e07749338ed30412() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_275a1abe5512c9a8() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -12010,7 +12294,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -12020,7 +12304,7 @@ void _wrap_delete_dist_dataset_options_cdist_e07749338ed30412(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_e07749338ed30412(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12034,7 +12318,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_e07749338ed30412(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -12066,7 +12350,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_e07749338ed30412(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12097,7 +12381,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_e07749338ed30412(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_e07749338ed30412(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12109,7 +12393,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_e07749338ed30412(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_e07749338ed30412(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12122,7 +12406,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_e07749338ed30412(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_e07749338ed30412(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12134,7 +12418,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_e07749338ed30412(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_e07749338ed30412(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12147,7 +12431,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_e07749338ed30412(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e07749338ed30412(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12159,7 +12443,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e07749338ed30412(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_e07749338ed30412(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12172,7 +12456,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_e07749338ed30412(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_e07749338ed30412() {
+dist_input_context *_wrap_new_dist_input_context_cdist_275a1abe5512c9a8() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -12183,7 +12467,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_e07749338ed30412(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -12193,7 +12477,7 @@ void _wrap_delete_dist_input_context_cdist_e07749338ed30412(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_e07749338ed30412(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12218,7 +12502,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_e07749338ed3041
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12248,7 +12532,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_e07749338ed30412(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12258,7 +12542,7 @@ void _wrap_dist_dataset_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12281,7 +12565,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_e07749338ed30412(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_275a1abe5512c9a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12293,7 +12577,7 @@ void _wrap_dist_position_pass_set_cdist_e07749338ed30412(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_e07749338ed30412(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12306,7 +12590,7 @@ long long _wrap_dist_position_pass_get_cdist_e07749338ed30412(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_e07749338ed30412(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_275a1abe5512c9a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12318,7 +12602,7 @@ void _wrap_dist_position_elements_set_cdist_e07749338ed30412(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_e07749338ed30412(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12331,7 +12615,7 @@ long long _wrap_dist_position_elements_get_cdist_e07749338ed30412(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_e07749338ed30412(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_275a1abe5512c9a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12343,7 +12627,7 @@ void _wrap_dist_position_examples_set_cdist_e07749338ed30412(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_e07749338ed30412(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12356,7 +12640,7 @@ long long _wrap_dist_position_examples_get_cdist_e07749338ed30412(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_e07749338ed30412(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_275a1abe5512c9a8(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12368,7 +12652,7 @@ void _wrap_dist_position_batches_set_cdist_e07749338ed30412(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_e07749338ed30412(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12381,7 +12665,7 @@ long long _wrap_dist_position_batches_get_cdist_e07749338ed30412(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_e07749338ed30412() {
+dist_position *_wrap_new_dist_position_cdist_275a1abe5512c9a8() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12392,7 +12676,7 @@ dist_position *_wrap_new_dist_position_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_position_cdist_e07749338ed30412(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12402,7 +12686,7 @@ void _wrap_delete_dist_position_cdist_e07749338ed30412(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_e07749338ed30412(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12425,7 +12709,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_e07749338ed30412(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -12450,7 +12734,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_e07749338ed30412(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12473,7 +12757,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -12483,7 +12767,7 @@ void _wrap_dist_iterator_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -12525,7 +12809,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_e07749338ed30412(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12556,7 +12840,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_e07749338ed30412(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12579,7 +12863,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_e07749338ed30412(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -12609,7 +12893,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -12632,7 +12916,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_e07749338ed30412(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12655,7 +12939,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_e07749338ed30412(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_e07749338ed30412(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12667,7 +12951,7 @@ void _wrap_dist_drift_num_copies_set_cdist_e07749338ed30412(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12680,7 +12964,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_e07749338ed30412(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_e07749338ed30412(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12692,7 +12976,7 @@ void _wrap_dist_drift_replica_set_cdist_e07749338ed30412(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12705,7 +12989,7 @@ intgo _wrap_dist_drift_replica_get_cdist_e07749338ed30412(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_e07749338ed30412(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12717,7 +13001,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_e07749338ed30412(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12730,7 +13014,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_e07749338ed30412(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_e07749338ed30412(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -12742,7 +13026,7 @@ void _wrap_dist_drift_element_set_cdist_e07749338ed30412(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12755,7 +13039,7 @@ long long _wrap_dist_drift_element_get_cdist_e07749338ed30412(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_e07749338ed30412() {
+dist_drift *_wrap_new_dist_drift_cdist_275a1abe5512c9a8() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -12766,7 +13050,7 @@ dist_drift *_wrap_new_dist_drift_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -12776,7 +13060,7 @@ void _wrap_delete_dist_drift_cdist_e07749338ed30412(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -12801,7 +13085,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_e07749338ed30412(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -12833,7 +13117,7 @@ _gostring_ _wrap_dist_metric_create_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12871,7 +13155,7 @@ _gostring_ _wrap_dist_metric_update_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -12896,7 +13180,7 @@ _gostring_ _wrap_dist_metric_result_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -12919,7 +13203,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_e07749338ed30412(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12932,7 +13216,7 @@ intgo _wrap_dist_metric_kind_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12945,7 +13229,7 @@ _gostring_ _wrap_dist_metric_name_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12958,7 +13242,7 @@ long long _wrap_dist_metric_variable_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -12968,7 +13252,7 @@ void _wrap_dist_metric_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13006,7 +13290,7 @@ _gostring_ _wrap_dist_average_loss_cdist_e07749338ed30412(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13037,7 +13321,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_e07749338ed30412(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13058,7 +13342,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13079,7 +13363,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13100,7 +13384,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_e07749338ed30412(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_e07749338ed30412() {
+long long _wrap_dist_get_strategy_cdist_275a1abe5512c9a8() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -13111,7 +13395,7 @@ long long _wrap_dist_get_strategy_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_e07749338ed30412() {
+intgo _wrap_dist_has_strategy_cdist_275a1abe5512c9a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13122,7 +13406,7 @@ intgo _wrap_dist_has_strategy_cdist_e07749338ed30412() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_e07749338ed30412() {
+intgo _wrap_dist_in_cross_replica_context_cdist_275a1abe5512c9a8() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13133,7 +13417,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_e07749338ed30412() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_e07749338ed30412() {
+long long _wrap_dist_get_replica_cdist_275a1abe5512c9a8() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -13144,7 +13428,7 @@ long long _wrap_dist_get_replica_cdist_e07749338ed30412() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13167,7 +13451,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_e07749338ed30412(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13188,7 +13472,32 @@ _gostring_ _wrap_dist_colocate_exit_cdist_e07749338ed30412(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->sharded = arg2;
+  
+}
+
+
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->sharded);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_checkpoint_options_position_set_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -13200,7 +13509,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_e07749338ed30412(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -13213,7 +13522,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_e07749338ed30412
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_e07749338ed30412() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_275a1abe5512c9a8() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -13224,7 +13533,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_e07749338ed3041
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13234,7 +13543,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_e07749338ed30412(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13255,7 +13564,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_e07749338ed30412(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13276,7 +13585,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e07749338ed30412(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e07749338ed30412(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13297,7 +13606,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e07749338ed30412(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13331,7 +13640,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13365,7 +13674,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13395,7 +13704,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13408,7 +13717,7 @@ long long _wrap_dist_checkpoint_size_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13423,7 +13732,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13466,7 +13775,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13496,7 +13805,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13509,7 +13818,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_e07749338ed30412(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13524,7 +13833,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_e07749338ed30412(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13544,7 +13853,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_e07749338ed30412(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -13554,7 +13863,254 @@ void _wrap_dist_checkpoint_destroy_cdist_e07749338ed30412(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_e07749338ed30412() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_275a1abe5512c9a8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PREEMPTION_NONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_275a1abe5512c9a8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PREEMPTION_SAVED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_275a1abe5512c9a8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PREEMPTION_OVER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_preemption_options_path_set_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_preemption_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->path = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0) {
+  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_preemption_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->path);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_preemption_options_grace_ns_set_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_preemption_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->grace_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0) {
+  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_preemption_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->grace_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_275a1abe5512c9a8() {
+  dist_preemption_options *result = 0 ;
+  dist_preemption_options *_swig_go_result;
+  
+  
+  result = (dist_preemption_options *)new_dist_preemption_options();
+  *(dist_preemption_options **)&_swig_go_result = (dist_preemption_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_preemption_options_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0) {
+  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
+  
+  arg1 = *(dist_preemption_options **)&_swig_go_0; 
+  
+  delete_dist_preemption_options(arg1);
+  
+}
+
+
+void _wrap_dist_preemption_options_set_variables_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
+  dist_variable **arg2 = (dist_variable **) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_preemption_options **)&_swig_go_0; 
+  arg2 = (dist_variable **)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_preemption_options_set_variables(arg1,(dist_variable *const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+_gostring_ _wrap_dist_preemption_handler_create_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
+  dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_preemption_options **)&_swig_go_1; 
+  arg3 = (dist_preemption_handler **)_swig_go_2; 
+  
+  result = (dist_status)dist_preemption_handler_create(arg1,(dist_preemption_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_preemption_handler_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+  dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
+  
+  arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_preemption_handler_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_preemption_notify_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+  dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
+  
+  arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_preemption_notify(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_preemption_run_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+  dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
+  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_run_options *arg4 = (dist_run_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = *(dist_run_options **)&_swig_go_2; 
+  
+  result = (dist_status)dist_preemption_run(arg1,arg2,arg3,(dist_run_options const *)arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(long long _swig_go_0, int *_swig_go_1) {
+  dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_preemption_save_if_preempted(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+  dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
+  
+  arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_preemption_count_run(arg1);
+  
+}
+
+
+long long _wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+  dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int64_t)dist_preemption_total_run_calls((dist_preemption_handler const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_topology_options *_wrap_new_dist_topology_options_cdist_275a1abe5512c9a8() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -13565,7 +14121,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_e07749338ed30412() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_e07749338ed30412(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_275a1abe5512c9a8(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -13575,7 +14131,7 @@ void _wrap_delete_dist_topology_options_cdist_e07749338ed30412(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13608,7 +14164,7 @@ _gostring_ _wrap_dist_topology_create_cdist_e07749338ed30412(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -13618,7 +14174,7 @@ void _wrap_dist_topology_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13651,7 +14207,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_e07749338ed30412(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_e07749338ed30412(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -13661,7 +14217,7 @@ void _wrap_dist_device_assignment_destroy_cdist_e07749338ed30412(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_e07749338ed30412(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_275a1abe5512c9a8(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -13684,7 +14240,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_e07749338ed30412(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13697,7 +14253,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_e07749338ed30412(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13710,7 +14266,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_e07749338ed30412(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13723,7 +14279,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_e07749338ed30412(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13736,7 +14292,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_e07749338ed30412(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13761,7 +14317,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_e07749338ed30412(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13786,7 +14342,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_e07749338ed30412(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -13811,7 +14367,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13846,7 +14402,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_e07749338ed30412(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13881,7 +14437,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_e07749338ed30412(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -13912,7 +14468,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_e07749338ed30412(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_e07749338ed30412(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -13935,7 +14491,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_e07749338ed30412(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -13948,7 +14504,7 @@ long long _wrap_dist_device_assignment_topology_cdist_e07749338ed30412(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13961,7 +14517,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_e07749338ed30412(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13974,7 +14530,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e07749338ed30412(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14001,7 +14557,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_e07749338ed30412(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14038,7 +14594,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_e07749338ed30412(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14075,7 +14631,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_e07749338ed30412(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14087,7 +14643,7 @@ void _wrap_dist_partition_kind_set_cdist_e07749338ed30412(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14100,7 +14656,7 @@ intgo _wrap_dist_partition_kind_get_cdist_e07749338ed30412(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14112,7 +14668,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_e07749338ed30412(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14125,7 +14681,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_e07749338ed30412(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14137,7 +14693,7 @@ void _wrap_dist_partition_logical_device_set_cdist_e07749338ed30412(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14150,7 +14706,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_e07749338ed30412(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14162,7 +14718,7 @@ void _wrap_dist_partition_uneven_set_cdist_e07749338ed30412(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14175,7 +14731,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_e07749338ed30412(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_e07749338ed30412(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14187,7 +14743,7 @@ void _wrap_dist_partition_spmd_set_cdist_e07749338ed30412(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14200,7 +14756,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_e07749338ed30412(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_e07749338ed30412() {
+dist_partition *_wrap_new_dist_partition_cdist_275a1abe5512c9a8() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -14211,7 +14767,7 @@ dist_partition *_wrap_new_dist_partition_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -14221,7 +14777,7 @@ void _wrap_delete_dist_partition_cdist_e07749338ed30412(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_e07749338ed30412(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14235,7 +14791,7 @@ void _wrap_dist_partition_set_shape_cdist_e07749338ed30412(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_e07749338ed30412(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14249,7 +14805,7 @@ void _wrap_dist_partition_set_dimensions_cdist_e07749338ed30412(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_e07749338ed30412(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14270,7 +14826,7 @@ _gostring_ _wrap_dist_partition_check_cdist_e07749338ed30412(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_e07749338ed30412(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_275a1abe5512c9a8(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -14282,7 +14838,7 @@ void _wrap_dist_split_options_uneven_set_cdist_e07749338ed30412(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_e07749338ed30412(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_275a1abe5512c9a8(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14295,7 +14851,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_e07749338ed30412(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_e07749338ed30412() {
+dist_split_options *_wrap_new_dist_split_options_cdist_275a1abe5512c9a8() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -14306,7 +14862,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_e07749338ed30412(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_275a1abe5512c9a8(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -14316,7 +14872,7 @@ void _wrap_delete_dist_split_options_cdist_e07749338ed30412(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -14343,7 +14899,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_e07749338ed30412(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14368,7 +14924,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_e07749338ed30412(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14381,7 +14937,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_e07749338ed30412(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_e07749338ed30412(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -14394,7 +14950,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_e07749338ed30412(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_e07749338ed30412(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -14417,7 +14973,7 @@ _gostring_ _wrap_dist_value_partition_cdist_e07749338ed30412(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_e07749338ed30412(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -14429,7 +14985,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_e07749338ed30412(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_e07749338ed30412(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14442,7 +14998,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_e07749338ed30412(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_e07749338ed30412(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -14454,7 +15010,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_e07749338ed30412(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_e07749338ed30412(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -14467,7 +15023,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_e07749338ed30412(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_e07749338ed30412() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_275a1abe5512c9a8() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -14478,7 +15034,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_e07749338ed30412(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -14488,7 +15044,7 @@ void _wrap_delete_dist_devices_options_cdist_e07749338ed30412(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_e07749338ed30412(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -14500,7 +15056,7 @@ void _wrap_dist_devices_options_add_result_cdist_e07749338ed30412(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14534,7 +15090,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_e07749338ed30412(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_e07749338ed30412(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_275a1abe5512c9a8(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14547,7 +15103,7 @@ intgo _wrap_dist_device_replica_cdist_e07749338ed30412(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14579,7 +15135,7 @@ _gostring_ _wrap_dist_device_axis_cdist_e07749338ed30412(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -14609,7 +15165,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_e07749338ed30412(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_e07749338ed30412(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -14621,7 +15177,7 @@ void _wrap_dist_halo_ndim_set_cdist_e07749338ed30412(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_e07749338ed30412(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14634,7 +15190,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_e07749338ed30412(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_e07749338ed30412() {
+dist_halo *_wrap_new_dist_halo_cdist_275a1abe5512c9a8() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -14645,7 +15201,7 @@ dist_halo *_wrap_new_dist_halo_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_e07749338ed30412(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -14655,7 +15211,7 @@ void _wrap_delete_dist_halo_cdist_e07749338ed30412(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_e07749338ed30412(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14669,7 +15225,7 @@ void _wrap_dist_halo_set_parts_cdist_e07749338ed30412(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_e07749338ed30412(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14683,7 +15239,7 @@ void _wrap_dist_halo_set_low_cdist_e07749338ed30412(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_e07749338ed30412(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14697,7 +15253,7 @@ void _wrap_dist_halo_set_high_cdist_e07749338ed30412(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_e07749338ed30412(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -14711,7 +15267,7 @@ void _wrap_dist_halo_set_edges_cdist_e07749338ed30412(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_e07749338ed30412(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -14746,7 +15302,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_e07749338ed30412(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_e07749338ed30412(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -14783,7 +15339,7 @@ _gostring_ _wrap_dist_reshard_cdist_e07749338ed30412(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_e07749338ed30412(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -14812,7 +15368,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_e07749338ed30412(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14832,7 +15388,7 @@ intgo _wrap_fail_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14852,7 +15408,7 @@ intgo _wrap_fail_as_told_cdist_e07749338ed30412(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_e07749338ed30412(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_275a1abe5512c9a8(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14865,7 +15421,7 @@ _gostring_ _wrap_Text_text_cdist_e07749338ed30412(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -14888,7 +15444,7 @@ _gostring_ _wrap_Text_explain_cdist_e07749338ed30412(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -14911,7 +15467,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_e07749338ed30412(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -14934,7 +15490,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_e07749338ed30412(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -14957,7 +15513,7 @@ _gostring_ _wrap_Text_describe_value_cdist_e07749338ed30412(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -14980,7 +15536,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_e07749338ed30412(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -15003,7 +15559,7 @@ _gostring_ _wrap_Text_write_trace_cdist_e07749338ed30412(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -15033,7 +15589,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_e07749338ed30412(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_e07749338ed30412(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -15056,7 +15612,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_e07749338ed30412(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_e07749338ed30412(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15084,7 +15640,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_e07749338ed30412(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_e07749338ed30412() {
+Text *_wrap_new_Text_cdist_275a1abe5512c9a8() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -15095,7 +15651,7 @@ Text *_wrap_new_Text_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_Text_cdist_e07749338ed30412(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_275a1abe5512c9a8(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -15105,7 +15661,7 @@ void _wrap_delete_Text_cdist_e07749338ed30412(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -15128,7 +15684,7 @@ _gostring_ _wrap_Stragglers_read_cdist_e07749338ed30412(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_e07749338ed30412(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15141,7 +15697,7 @@ long long _wrap_Stragglers_size_cdist_e07749338ed30412(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15156,7 +15712,7 @@ intgo _wrap_Stragglers_collective_cdist_e07749338ed30412(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15171,7 +15727,7 @@ intgo _wrap_Stragglers_group_cdist_e07749338ed30412(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15186,7 +15742,7 @@ intgo _wrap_Stragglers_replica_cdist_e07749338ed30412(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15201,7 +15757,7 @@ intgo _wrap_Stragglers_worker_cdist_e07749338ed30412(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15216,7 +15772,7 @@ long long _wrap_Stragglers_rounds_cdist_e07749338ed30412(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15231,7 +15787,7 @@ long long _wrap_Stragglers_times_last_cdist_e07749338ed30412(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15246,7 +15802,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_e07749338ed30412(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15261,7 +15817,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_e07749338ed30412(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_e07749338ed30412(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -15276,7 +15832,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_e07749338ed30412(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_e07749338ed30412() {
+Stragglers *_wrap_new_Stragglers_cdist_275a1abe5512c9a8() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -15287,7 +15843,7 @@ Stragglers *_wrap_new_Stragglers_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_e07749338ed30412(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -15297,7 +15853,7 @@ void _wrap_delete_Stragglers_cdist_e07749338ed30412(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_e07749338ed30412(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_275a1abe5512c9a8(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15310,7 +15866,7 @@ long long _wrap_Numbers_size_cdist_e07749338ed30412(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15325,7 +15881,7 @@ long long _wrap_Numbers_at_cdist_e07749338ed30412(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15337,7 +15893,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_e07749338ed30412(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15349,7 +15905,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_e07749338ed30412(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15361,7 +15917,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_e07749338ed30412(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15373,7 +15929,7 @@ void _wrap_Numbers_topology_serialized_cdist_e07749338ed30412(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -15385,7 +15941,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_e07749338ed30412(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15412,7 +15968,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_e07749338ed30412(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15439,7 +15995,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_e07749338ed3041
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_e07749338ed30412(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15451,7 +16007,7 @@ void _wrap_Numbers_partition_shape_cdist_e07749338ed30412(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_e07749338ed30412(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15463,7 +16019,7 @@ void _wrap_Numbers_partition_dimensions_cdist_e07749338ed30412(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_e07749338ed30412(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -15488,7 +16044,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_e07749338ed30412(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15528,7 +16084,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_e07749338ed30412(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_e07749338ed30412(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -15551,7 +16107,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_e07749338ed30412(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_e07749338ed30412() {
+Numbers *_wrap_new_Numbers_cdist_275a1abe5512c9a8() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -15562,7 +16118,7 @@ Numbers *_wrap_new_Numbers_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_Numbers_cdist_e07749338ed30412(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_275a1abe5512c9a8(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -15572,7 +16128,7 @@ void _wrap_delete_Numbers_cdist_e07749338ed30412(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_e07749338ed30412(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -15597,7 +16153,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_e07749338ed30412(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -15628,7 +16184,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_e07749338ed30412(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15655,7 +16211,7 @@ void _wrap_tensor_at_cdist_e07749338ed30412(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_e07749338ed30412(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_275a1abe5512c9a8(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15676,7 +16232,7 @@ void _wrap_Destinations_add_cdist_e07749338ed30412(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_e07749338ed30412(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_275a1abe5512c9a8(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -15689,7 +16245,7 @@ dist_destination *_wrap_Destinations_get_cdist_e07749338ed30412(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_e07749338ed30412() {
+Destinations *_wrap_new_Destinations_cdist_275a1abe5512c9a8() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -15700,7 +16256,7 @@ Destinations *_wrap_new_Destinations_cdist_e07749338ed30412() {
 }
 
 
-void _wrap_delete_Destinations_cdist_e07749338ed30412(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_275a1abe5512c9a8(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -15710,7 +16266,7 @@ void _wrap_delete_Destinations_cdist_e07749338ed30412(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15748,7 +16304,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_e07749338ed30412(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_e07749338ed30412(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15786,7 +16342,7 @@ _gostring_ _wrap_quick_broadcast_cdist_e07749338ed30412(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_e07749338ed30412(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15814,7 +16370,7 @@ _gostring_ _wrap_run_until_cdist_e07749338ed30412(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_e07749338ed30412(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

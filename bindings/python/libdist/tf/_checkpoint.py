@@ -9,14 +9,19 @@ from typing import Any, Optional
 import numpy as np
 
 import libdist
+from libdist._runs import current
 
 from ._module import variables_in, watch
 from ._variable import Variable
 
 COUNTER = "save_counter"
+RUNS = "checkpointed_runs"
+"""The variable in which a PreemptionCheckpointHandler keeps its total_run_calls, as in TensorFlow."""
+RUNS_TEXT = "preemption.total_run_calls"
+"""The same as a text, which libdist.PreemptionHandler reads and writes."""
 
 
-def _held(checkpoint: Any) -> dict[str, Variable]:
+def held_by(checkpoint: Any) -> dict[str, Variable]:
     """The variables by name: those of the root under their own, the counter where it is counted."""
     found: dict[str, Variable] = {}
     for path, variable in variables_in(checkpoint):
@@ -29,7 +34,7 @@ def _held(checkpoint: Any) -> dict[str, Variable]:
     return found
 
 
-def _owner(variables: dict[str, Variable]) -> libdist.Strategy:
+def owner_of(variables: dict[str, Variable]) -> libdist.Strategy:
     """Whose file it is: in a scope its strategy's, elsewhere that of the first variable that has one."""
     if libdist.has_strategy():
         return libdist.get_strategy()
@@ -62,12 +67,24 @@ def _give(variable: Variable, value: Any) -> None:
         native._copy(copy)[...] = value
 
 
-def save(checkpoint: Any, path: str) -> str:
-    """Checkpoint.write()."""
-    held = _held(checkpoint)
+def _texts(checkpoint: Any) -> Optional[dict[str, str]]:
+    """What a file says beside the variables: of a preemption handler's checkpoint how many runs there were."""
+    reference = checkpoint.__dict__.get("_handler")
+    handler = None if reference is None else reference()
+    if handler is None or current.replicas or not handler._strategy._native._handle:
+        return None
+    runs = handler.total_run_calls
+    handler._counter.assign(runs)
+    return {RUNS_TEXT: str(runs)}
+
+
+def save(checkpoint: Any, path: str) -> bool:
+    """Checkpoint.write(): whether it is this worker who has written the file."""
+    texts = _texts(checkpoint)
+    held = held_by(checkpoint)
     if not held:
         raise ValueError("the checkpoint has no variables: Checkpoint(name=variable, ...), or set them as attributes")
-    owner = _owner(held)
+    owner = owner_of(held)
     natives: dict[str, libdist.Variable] = {}
     passing = []
     for name, variable in held.items():
@@ -77,11 +94,11 @@ def save(checkpoint: Any, path: str) -> str:
             passing.append(owner.variable(_value(variable), name=name))
             natives[name] = passing[-1]
     try:
-        libdist.save_checkpoint(owner, path, natives)
+        libdist.save_checkpoint(owner, path, natives, metadata=texts)
     finally:
         for temporary in passing:
             temporary.close()
-    return path
+    return owner.query().worker == 0
 
 
 class Status:
@@ -95,7 +112,7 @@ class Status:
 
     def _restore(self) -> None:
         """Gives a value to whatever can be reached now and has none yet."""
-        for name, variable in _held(self._checkpoint).items():
+        for name, variable in held_by(self._checkpoint).items():
             if name in self._pending and self._given.get(name) is not variable:
                 value = self._pending[name]
                 if tuple(value.shape) != tuple(variable.shape):
@@ -112,7 +129,7 @@ class Status:
             watch(self._checkpoint, self._later)
 
     def _missing_values(self) -> list[str]:
-        held = _held(self._checkpoint)
+        held = held_by(self._checkpoint)
         held.pop(COUNTER, None)
         return [f"{name}: {variable!r}" for name, variable in held.items() if name not in self._given]
 
@@ -161,8 +178,8 @@ def load(checkpoint: Any, path: str) -> Status:
         )
     watch(checkpoint, None)
     status = Status(checkpoint, path)
-    held = _held(checkpoint)
-    owner = _owner(held)
+    held = held_by(checkpoint)
+    owner = owner_of(held)
     with libdist.Checkpoint(owner, path) as file:
         names = set(file.names())
         ours = {name: one for name, one in held.items() if name in names and one._owner is owner}

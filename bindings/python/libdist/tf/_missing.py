@@ -93,9 +93,10 @@ REASONS = {
     "tf.distribute.coordinator": _SERVERS,
     "tf.distribute.Server": _WORKERS,
     "tf.distribute.experimental.rpc": _WORKERS,
-    "tf.distribute.experimental.PreemptionCheckpointHandler": _WORKERS,
-    "tf.distribute.experimental.PreemptionWatcher": _WORKERS,
-    "tf.distribute.experimental.TerminationConfig": _WORKERS,
+    "tf.distribute.experimental.PreemptionCheckpointHandler": "of a handler there are run(), "
+    "save_checkpoint_if_preempted(), watch_preemption_scope() and total_run_calls",
+    "tf.distribute.experimental.PreemptionWatcher": "whoever learns of a preemption tells a PreemptionCheckpointHandler: "
+    "by SIGTERM, or TerminationConfig(termination_watcher_fn=...)",
     "tf.distribute.cluster_resolver": "a resolver of the program's own is a subclass of ClusterResolver",
     "tf.distribute.cluster_resolver.GCEClusterResolver": _SERVICE,
     "tf.distribute.cluster_resolver.KubernetesExecutableLocation": _SERVICE,

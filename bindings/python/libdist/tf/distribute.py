@@ -34,6 +34,7 @@ from ._options import (
     ValueContext,
 )
 from ._partitioners import FixedShardsPartitioner, MaxSizePartitioner, MinSizePartitioner, Partitioner
+from ._preemption import PreemptionCheckpointHandler
 from ._resolver import TPUClusterResolver
 from ._strategy import (
     CentralStorageStrategy,
@@ -43,6 +44,7 @@ from ._strategy import (
     OneDeviceStrategy,
     Strategy,
 )
+from ._termination import TerminationConfig
 from ._tpu import TPUStrategy, TPUStrategyV1
 from ._values import DistributedValues, Mirrored, PerReplica
 
@@ -68,7 +70,9 @@ experimental = Namespace(
     CommunicationImplementation=CommunicationImplementation,
     CommunicationOptions=CommunicationOptions,
     MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategyV1,
+    PreemptionCheckpointHandler=PreemptionCheckpointHandler,
     TPUStrategy=TPUStrategyV1,
+    TerminationConfig=TerminationConfig,
     ValueContext=ValueContext,
     partitioners=Namespace(
         "tf.distribute.experimental.partitioners",

@@ -72,17 +72,18 @@ class Checkpoint(Watched):
 
     def write(self, file_prefix: Path, options: Optional[CheckpointOptions] = None) -> str:
         """Writes the file of that name, in one step: the old one or the new one is there, whole."""
-        return save(self, os.fspath(file_prefix))
+        save(self, os.fspath(file_prefix))
+        return os.fspath(file_prefix)
 
     def save(self, file_prefix: Path, options: Optional[CheckpointOptions] = None) -> str:
         """Writes a file with a number behind its name, "model-1", which it gives; latest_checkpoint() finds it."""
         self.save_counter.assign_add(1)
         path = f"{os.fspath(file_prefix)}-{int(self.save_counter)}"
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        save(self, path)
-        directory = os.path.dirname(path)
-        known = [one for one in _listed(directory) if one != path]
-        _list(directory, [*known, path])
+        if save(self, path):  # of several workers one
+            directory = os.path.dirname(path)
+            known = [one for one in _listed(directory) if one != path]
+            _list(directory, [*known, path])
         return path
 
     def read(self, save_path: Path, options: Optional[CheckpointOptions] = None) -> Status:
@@ -185,6 +186,10 @@ class CheckpointManager(Refusing):
         self._last_step: Optional[int] = None
         self._init_fn = init_fn
         self._last_kept = time.time()
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """What the folder says of which files there are."""
         self._paths = [path for path in _listed(self._directory) if os.path.exists(path)]
 
     @property
@@ -228,19 +233,27 @@ class CheckpointManager(Refusing):
         counter = self._checkpoint.save_counter
         counter.assign_add(1)
         number = int(counter) if checkpoint_number is None else int(checkpoint_number)
-        path = self._checkpoint.write(os.path.join(self._directory, f"{self._name}-{number}"))
+        path = os.path.join(self._directory, f"{self._name}-{number}")
+        writes = save(self._checkpoint, path)
         self._paths = [*(one for one in self._paths if one != path), path]
-        self._sweep()
-        _list(self._directory, self._paths)
+        listed = list(self._paths)
+        if writes:  # before others are removed: whoever ends in between leaves one that is listed and there
+            _list(self._directory, listed)
+        self._sweep(writes)
+        if writes and self._paths != listed:
+            _list(self._directory, self._paths)
         return path
 
-    def _sweep(self) -> None:
+    def _sweep(self, writes: bool) -> None:
+        """writes: this worker removes files too, one of several; the others look at none, which may be gone by then."""
         while self._max_to_keep is not None and len(self._paths) > self._max_to_keep:
             path = self._paths.pop(0)
-            written = os.path.getmtime(path) if os.path.exists(path) else 0.0
+            if not writes or not os.path.exists(path):
+                continue
+            written = os.path.getmtime(path)
             if self._hours is not None and written - self._last_kept >= self._hours * 3600:
                 self._last_kept = written  # stays, and is no longer the manager's
-            elif os.path.exists(path):
+            else:
                 os.remove(path)
 
     def restore_or_initialize(self) -> Optional[str]:

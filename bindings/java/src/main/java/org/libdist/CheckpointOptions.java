@@ -12,32 +12,44 @@ import org.libdist.internal.dist_position;
 /** What else a checkpoint holds. Immutable: each method gives another set of options. */
 public final class CheckpointOptions {
     /** The variables under their own names, and nothing else. */
-    public static final CheckpointOptions DEFAULT = new CheckpointOptions(null, null, Map.of());
+    public static final CheckpointOptions DEFAULT = new CheckpointOptions(null, null, Map.of(), false);
 
     private final List<String> names;
     private final Position position;
     private final Map<String, String> metadata;
+    private final boolean sharded;
 
-    private CheckpointOptions(List<String> names, Position position, Map<String, String> metadata) {
+    private CheckpointOptions(
+            List<String> names, Position position, Map<String, String> metadata, boolean sharded) {
         this.names = names;
         this.position = position;
         this.metadata = metadata;
+        this.sharded = sharded;
     }
 
     /** The variables' names in the file. */
     public CheckpointOptions names(List<String> names) {
-        return new CheckpointOptions(List.copyOf(Objects.requireNonNull(names, "names")), position, metadata);
+        return new CheckpointOptions(
+                List.copyOf(Objects.requireNonNull(names, "names")), position, metadata, sharded);
     }
 
     /** Saving: where the input is. Loading: asks for where it was. */
     public CheckpointOptions position(Position position) {
-        return new CheckpointOptions(names, position, metadata);
+        return new CheckpointOptions(names, position, metadata, sharded);
     }
 
     /** Saving: texts of yours for the file. Loading: not read, see {@link Checkpoint#metadata}. */
     public CheckpointOptions metadata(Map<String, String> metadata) {
         return new CheckpointOptions(
-                names, position, new TreeMap<>(Objects.requireNonNull(metadata, "metadata")));
+                names, position, new TreeMap<>(Objects.requireNonNull(metadata, "metadata")), sharded);
+    }
+
+    /**
+     * Saving: the path becomes an index, and each worker of the strategy writes the shard of its part of the variables.
+     * Loading: not read.
+     */
+    public CheckpointOptions sharded(boolean sharded) {
+        return new CheckpointOptions(names, position, metadata, sharded);
     }
 
     boolean hasPosition() {
@@ -54,6 +66,7 @@ public final class CheckpointOptions {
         if (names != null) {
             options.set_names(Texts.all(names, "names"), names.size());
         }
+        options.setSharded(sharded ? 1 : 0);
         if (place != null) {
             options.setPosition(place);
         }

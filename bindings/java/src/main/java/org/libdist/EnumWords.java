@@ -16,6 +16,7 @@ final class EnumWords {
             Map.entry("STRATEGY", "StrategyKind"),
             Map.entry("THREADS", "ReplicaThreads"),
             Map.entry("TRANSPORT", "Transport"),
+            Map.entry("REFORM", "Reform"),
             Map.entry("VALUE", "ValueKind"),
             Map.entry("SYNCHRONIZATION", "Synchronization"),
             Map.entry("AGGREGATION", "Aggregation"),
@@ -29,7 +30,8 @@ final class EnumWords {
             Map.entry("CROSS_DEVICE", "CrossDeviceKind"),
             Map.entry("METRIC", "MetricKind"),
             Map.entry("PARTITION", "PartitionKind"),
-            Map.entry("EDGE", "Edge"));
+            Map.entry("EDGE", "Edge"),
+            Map.entry("PREEMPTION", "PreemptionState"));
 
     private EnumWords() {}
 }

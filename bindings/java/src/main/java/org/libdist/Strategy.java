@@ -41,8 +41,8 @@ public final class Strategy extends CrossReplica {
     private final StrategyLife life;
     private final Thread boundTo; // of a thread's default strategy, which ends with it; null: free
     private final StrategyOptions options; // keeps cross-device operations; null: libdist's own
-    private final int firstReplica; // the id of this worker's first
-    private final boolean hasPeers; // there are other workers
+    private final int firstReplica; // the id of this worker's first, before the first reform()
+    private final boolean hasPeers; // the cluster has other workers, though all of them may be lost
     private final Turns turns = new Turns(); // of runs on an executor
 
     private Strategy(StrategyLife life, Thread boundTo, StrategyOptions options) {
@@ -239,6 +239,42 @@ public final class Strategy extends CrossReplica {
         });
     }
 
+    /** As {@link #reform(ReformOptions)}, with libdist's own options. */
+    public void reform() {
+        reform(ReformOptions.DEFAULT);
+    }
+
+    /**
+     * Goes on with the workers that are there: a new generation, in which those that are lost are not, and those are
+     * that have been started again, or late. Replicas are numbered anew, in the order of the workers; each worker
+     * keeps how many it has. workers.h says when to call it, and what stays: plans and datasets do not, and are to be
+     * made again. An interrupt of this thread ends the wait, and so does {@link #cancel}: CANCELLED.
+     *
+     * @throws DistException UNAVAILABLE worker 0, which says who takes part, is lost: the job has ended.
+     *         DEADLINE_EXCEEDED not enough workers have come. FAILED_PRECONDITION a run is under way, or groups or
+     *         plans are left, or the cluster has one worker. After an error the strategy has no way to the others, and
+     *         this may be called again
+     */
+    public void reform(ReformOptions options) {
+        Objects.requireNonNull(options, "options");
+        try (Uses uses = new Uses()) {
+            DistModule.dist_strategy_reform(uses.waiting(this), options.toNative(uses));
+        }
+    }
+
+    /**
+     * Whether the workers are to re-form before the next run: some are lost, or others have come. All workers that
+     * have made the same runs get the same answer, for which those other than worker 0 wait until worker 0 has ended
+     * the latest one. With {@link Reform#AT_NEXT_RUN} run() and runValues() ask for it by themselves.
+     */
+    public boolean reformDue() {
+        try (Uses uses = new Uses()) {
+            int[] out = new int[1];
+            DistModule.dist_strategy_reform_due(uses.waiting(this), out);
+            return out[0] != 0;
+        }
+    }
+
     /** For who ends a run on threads of the program's: its strategy may be closed by now. */
     void cancelIfOpen() {
         try {
@@ -349,7 +385,7 @@ public final class Strategy extends CrossReplica {
 
     /** The id of this worker's first replica. */
     int firstReplica() {
-        return firstReplica;
+        return hasPeers ? query().firstReplica() : firstReplica;
     }
 
     /** How values and variables are placed. */

@@ -33,6 +33,7 @@ public final class StrategyOptions {
     private int[] replicasOfWorkers; // null: not given
     private long stagingBytes;
     private Transport transport = Transport.AUTO;
+    private Reform reform = Reform.EXPLICIT;
     private Executor executor;
     private long asyncBytes;
     private long stackSizeBytes;
@@ -61,6 +62,7 @@ public final class StrategyOptions {
         copy.replicasOfWorkers = replicasOfWorkers;
         copy.stagingBytes = stagingBytes;
         copy.transport = transport;
+        copy.reform = reform;
         copy.executor = executor;
         copy.asyncBytes = asyncBytes;
         copy.stackSizeBytes = stackSizeBytes;
@@ -218,6 +220,13 @@ public final class StrategyOptions {
         return copy;
     }
 
+    /** MULTI_WORKER_MIRRORED: when its workers re-form. */
+    public StrategyOptions reform(Reform reform) {
+        StrategyOptions copy = copy();
+        copy.reform = Objects.requireNonNull(reform, "reform");
+        return copy;
+    }
+
     /**
      * MULTI_WORKER_MIRRORED: most of the elements of tensors that are on their way to and from this worker at a
      * time, with the same bits; 0: 64 MiB.
@@ -286,6 +295,7 @@ public final class StrategyOptions {
         options.setCluster_resolver(uses.ofNullable(clusterResolver));
         options.setNetwork(uses.ofNullable(network));
         options.setTransport(transport.code);
+        options.setReform(reform.code);
         options.setStaging_bytes(stagingBytes);
         if (replicasOfWorkers != null) {
             options.set_replicas_of_workers(replicasOfWorkers, replicasOfWorkers.length);

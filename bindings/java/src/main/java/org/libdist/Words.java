@@ -71,6 +71,13 @@ final class Words {
             Map.entry("cluster_spec_job", "ClusterSpec.jobs"),
             Map.entry("cluster_spec_is_equal", "ClusterSpec.isSame"),
             Map.entry("network_create", "new Network"),
+            Map.entry("preemption_handler_create", "PreemptionHandler.create"),
+            Map.entry("preemption_handler_destroy", "PreemptionHandler.close"),
+            Map.entry("preemption_notify", "PreemptionHandler.notifyPreemption"),
+            Map.entry("preemption_run", "PreemptionHandler.run"),
+            Map.entry("preemption_save_if_preempted", "PreemptionHandler.saveIfPreempted"),
+            Map.entry("preemption_count_run", "PreemptionHandler.countRun"),
+            Map.entry("preemption_total_run_calls", "PreemptionHandler.totalRunCalls"),
             Map.entry("cluster_resolver_create_simple", "ClusterResolver.simple"),
             Map.entry("cluster_resolver_create_tf_config", "ClusterResolver.tfConfig"),
             Map.entry("cluster_resolver_create_slurm", "ClusterResolver.slurm"),
@@ -104,6 +111,7 @@ final class Words {
 
     /** Fields and parameters of another name than C's in Java's manner; the others that there are. */
     private static final Map<String, String> FIELDS = Map.ofEntries(Map.entry("timeout_ns", "timeout"),
+            Map.entry("window_ns", "window"), Map.entry("grace_ns", "grace"),
             Map.entry("num_replicas", "replicas"), Map.entry("num_devices", "devices"),
             Map.entry("num_axes", "axes"), Map.entry("reduce_fn", "reducer"),
             Map.entry("initial_fn", "initial"), Map.entry("metadata_keys", "metadata"),
@@ -120,7 +128,7 @@ final class Words {
             + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
             + "|num_(accelerators|parts|rows)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
             + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"
-            + "|m(ax|in)_shard_bytes|max_shards|credit_bytes|replicas_of_workers|staging_bytes"
+            + "|m(ax|in)_shard_bytes|max_shards|min_workers|credit_bytes|replicas_of_workers|staging_bytes"
             + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call");
 
     private static final Pattern NEXT_WORD = Pattern.compile("_([a-z0-9])");

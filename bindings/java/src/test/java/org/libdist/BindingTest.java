@@ -50,6 +50,7 @@ public final class BindingTest {
         ClusterTest.addTo(tap);
         NetworkTest.addTo(tap);
         InputTest.addTo(tap);
+        PreemptionTest.addTo(tap);
         BadInputTest.addTo(tap);
         WordsTest.addTo(tap);
         NullsTest.addTo(tap);

@@ -201,6 +201,13 @@ final class InputTest {
                 equal("zwölf", checkpoint.metadata().get("note"));
                 equal(Status.NOT_FOUND, thrown(DistException.class, () -> checkpoint.read("other")).status());
             }
+            Checkpoint.save(strategy, file, List.of(w), CheckpointOptions.DEFAULT.sharded(true));
+            try (var files = Files.newDirectoryStream(folder, "*-00001-of-00001.safetensors")) {
+                Path shard = files.iterator().next();
+                Checkpoint.load(strategy, file, List.of(w));
+                Checkpoint.save(strategy, file, List.of(w));
+                equal(false, Files.exists(shard));
+            }
             thrown(IllegalArgumentException.class,
                     () -> Checkpoint.save(
                                     strategy, file, List.of(w), CheckpointOptions.DEFAULT.names(List.of())));

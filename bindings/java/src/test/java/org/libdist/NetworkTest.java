@@ -33,6 +33,7 @@ final class NetworkTest {
         tap.add("workers fail together", NetworkTest::fail);
         tap.add("a worker that does not come", NetworkTest::absent);
         tap.add("networks that do not fit", NetworkTest::misuse);
+        tap.add("workers that cannot re-form", NetworkTest::reforms);
         tap.add("an interrupt ends a wait for other workers", NetworkTest::interrupted);
         tap.add("a strategy that is closed while it waits", NetworkTest::closedWhileItWaits);
         tap.add("a strategy that is closed while a run comes", NetworkTest::closedWhileOneComes);
@@ -299,6 +300,41 @@ final class NetworkTest {
         refused(Status.FAILED_PRECONDITION, "network is closed",
                 () -> new Strategy(options(2, 1).replicas(1).network(network)));
         strategy.close();
+    }
+
+    /** Whom nothing leads to. */
+    private static StrategyOptions apart(int workers) {
+        return options(workers, 0).replicas(1).transport(Transport.NONE).reform(Reform.AT_NEXT_RUN);
+    }
+
+    private static void reforms() {
+        for (StrategyOptions alone : List.of(StrategyOptions.DEFAULT.replicas(2), apart(1))) {
+            try (Strategy strategy = new Strategy(alone)) {
+                refused(Status.FAILED_PRECONDITION, "Strategy.reform(): the strategy has one worker alone",
+                        strategy::reform);
+                equal(false, strategy.reformDue());
+                Properties p = strategy.query();
+                equal(List.of(0, 0, 0), List.of(p.generation(), p.numJoined(), p.numLeft()));
+            }
+        }
+        refused(Status.INVALID_ARGUMENT, "MULTI_WORKER_MIRRORED",
+                () -> new Strategy(StrategyOptions.DEFAULT.reform(Reform.AT_NEXT_RUN)));
+        Strategy closed;
+        try (Strategy strategy = new Strategy(apart(2))) {
+            closed = strategy;
+            for (int workers : new int[] {-1, 3}) {
+                refused(Status.INVALID_ARGUMENT, "ReformOptions.minWorkers is " + workers,
+                        () -> strategy.reform(ReformOptions.DEFAULT.minWorkers(workers)));
+            }
+            refused(Status.INVALID_ARGUMENT, "ReformOptions.window is -1",
+                    () -> strategy.reform(ReformOptions.DEFAULT.window(Duration.ofNanos(-1))));
+        }
+        refused(Status.FAILED_PRECONDITION, "closed",
+                () -> closed.reform(ReformOptions.DEFAULT.timeout(Duration.ofSeconds(1))));
+        refused(Status.FAILED_PRECONDITION, "closed", closed::reformDue);
+        List<Strategy> together = workers(StrategyOptions.DEFAULT, 1, 1);
+        refused(Status.UNIMPLEMENTED, "StrategyOptions.network", together.get(0)::reform);
+        together.forEach(Strategy::close);
     }
 
     /** What waits for the other workers, outside of runs too. */

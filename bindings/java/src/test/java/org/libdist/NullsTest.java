@@ -151,7 +151,8 @@ final class NullsTest {
                     new int[][][] {{{0, 0, 0, 0}}}, new float[] {1}, new double[] {1}, new byte[] {1},
                     new Value[] {value}, new MeshAxis[0], new Edge[0], new Throwable(), new Partition[0],
                     (Executor) Runnable::run, Destination.device("CPU:0"), StrategyOptions.DEFAULT,
-                    RunOptions.DEFAULT, CollectiveOptions.NONE, CommunicationOptions.DEFAULT,
+                    RunOptions.DEFAULT, ReformOptions.DEFAULT, PreemptionOptions.DEFAULT,
+                    PreemptionHandler.create(strategy, PreemptionOptions.DEFAULT), CollectiveOptions.NONE, CommunicationOptions.DEFAULT,
                     VariableOptions.DEFAULT, DatasetOptions.DEFAULT, DevicesOptions.DEFAULT,
                     CheckpointOptions.DEFAULT, ApplyOptions.sgd(1), DirectBuffers.floats(1),
                     DirectBuffers.doubles(1), DirectBuffers.ints(1), DirectBuffers.longs(1)));

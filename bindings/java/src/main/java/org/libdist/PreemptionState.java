@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
+
+package org.libdist;
+
+/** What a look at the notice came to: {@link PreemptionHandler#saveIfPreempted}. */
+public enum PreemptionState {
+    /** Nobody has given one. */
+    NONE(0),
+    /** The checkpoint is saved; the job goes on until its grace is over. */
+    SAVED(1),
+    /** The checkpoint is saved for the last time: the job is to end. */
+    OVER(2);
+
+    final int code;
+
+    PreemptionState(int code) {
+        this.code = code;
+    }
+
+    static PreemptionState of(int code) {
+        return switch (code) {
+            case 0 -> NONE;
+            case 1 -> SAVED;
+            case 2 -> OVER;
+            default -> throw new DistException(Status.INTERNAL, "PreemptionState: libdist gave " + code);
+        };
+    }
+}

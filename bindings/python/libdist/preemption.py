@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Preemption: a job that is about to lose a machine saves a checkpoint first, and ends."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
+
+from . import _cdist
+from ._options import nanoseconds
+from .cancel import Cancel
+from .checkpoint import Path
+from .constants import PreemptionState
+from .errors import FailedPrecondition
+from .variables import Variable
+
+if TYPE_CHECKING:
+    from .replica import Replica
+    from .strategy import Strategy
+
+
+class PreemptionHandler:
+    """What a training loop has. All workers make the same calls of its methods, but for notify().
+
+    while handler.total_run_calls < steps:
+        handler.run(train_step)  # Cancelled: all is saved, end the program
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        path: Optional[Path] = None,
+        variables: Sequence[Variable] = (),
+        *,
+        grace: Optional[float] = None,
+    ) -> None:
+        """Where the checkpoint is there, its values come to the variables, and its number of runs to the handler.
+
+        path: of the checkpoint, one file for all workers; None: the program saves. grace: seconds, how long the job may
+        go on after the notice; None: it saves and ends.
+        """
+        self._handle = 0
+        self._strategy = strategy
+        self._variables = list(variables)
+        handle = strategy._native("dist_preemption_handler_create")
+        given = [variable._native() for variable in self._variables]
+        options = _cdist.dist_preemption_options()
+        if path is not None:
+            options.path = os.fspath(path)
+        options.set_variables(given, len(given))
+        options.grace_ns = nanoseconds(grace) if grace else 0
+        with strategy._waiting():
+            self._handle = _cdist.dist_preemption_handler_create(handle, options)
+        strategy._children.add(self)
+
+    def notify(self) -> None:
+        """This worker is to be preempted. From any thread, also in a handler of SIGTERM; may be called again."""
+        _cdist.dist_preemption_notify(self._native())
+
+    def run(
+        self, fn: Callable[[Replica], Any], *, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+    ) -> list[Any]:
+        """A step of the loop: save_if_preempted(), Strategy.run(), and count_run() where that went well.
+
+        Cancelled: the job is preempted, and its checkpoint is saved. Nothing was run: end the program.
+        """
+        if self.save_if_preempted() == PreemptionState.OVER:
+            # libdist says what it says of a job that is over, and runs nothing.
+            _cdist.dist_preemption_run(self._native(), 0, None)
+        results = self._strategy.run(fn, timeout=timeout, cancel=cancel)
+        self.count_run()
+        return results
+
+    def save_if_preempted(self) -> PreemptionState:
+        """Saves the checkpoint where the job is preempted, and tells what it has come to, the same on all workers.
+
+        It saves once when that is known, and once when the grace is over. Without a path the program saves when the
+        state changes.
+        """
+        handle = self._native()
+        self._strategy._native("dist_preemption_save_if_preempted")
+        with self._strategy._waiting():
+            return PreemptionState(_cdist.dist_preemption_save_if_preempted(handle))
+
+    @contextmanager
+    def watch_preemption_scope(self) -> Iterator[PreemptionHandler]:
+        """At its end it calls save_if_preempted(); not where an exception ends it."""
+        yield self
+        self.save_if_preempted()
+
+    def count_run(self) -> None:
+        """Counts a run that the program has made without run(), by Strategy.run_values() for instance."""
+        _cdist.dist_preemption_count_run(self._native())
+
+    @property
+    def total_run_calls(self) -> int:
+        """How many runs have been counted, with those of earlier starts that the checkpoint knows of."""
+        return int(_cdist.dist_preemption_total_run_calls(self._native()))
+
+    def close(self) -> None:
+        """Ends the handler; the strategy's end does too."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            _cdist.dist_preemption_handler_destroy(handle)
+
+    def __enter__(self) -> PreemptionHandler:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_preemption_handler_destroy) -> None:
+        if self._handle:
+            _destroy(self._handle)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the preemption handler is closed")
+        return self._handle

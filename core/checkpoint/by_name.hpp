@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of a file's items: sorted beside them, so that one is found without a walk over all.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory_resource>
+#include <numeric>
+#include <vector>
+
+namespace dist {
+
+using NameIndex = std::pmr::vector<std::size_t>;
+
+// Indices of `items`, sorted by name(item).
+template <class Items, class Name>
+void sort_by_name(const Items& items, NameIndex& index, const Name& name) {
+  index.resize(items.size());
+  std::iota(index.begin(), index.end(), std::size_t{0});
+  std::sort(index.begin(), index.end(),
+            [&](std::size_t a, std::size_t b) { return std::strcmp(name(items[a]), name(items[b])) < 0; });
+}
+
+// The first name that stands there twice, or NULL.
+template <class Items, class Name>
+const char* twice(const Items& items, const NameIndex& index, const Name& name) {
+  const auto at = std::adjacent_find(index.begin(), index.end(), [&](std::size_t a, std::size_t b) {
+    return std::strcmp(name(items[a]), name(items[b])) == 0;
+  });
+  return at == index.end() ? nullptr : name(items[*at]);
+}
+
+// NULL where there is none.
+template <class Items, class Name>
+auto find_by_name(const Items& items, const NameIndex& index, const char* wanted, const Name& name)
+    -> decltype(items.data()) {
+  const auto at = std::lower_bound(index.begin(), index.end(), wanted, [&](std::size_t i, const char* text) {
+    return std::strcmp(name(items[i]), text) < 0;
+  });
+  if (at == index.end() || std::strcmp(name(items[*at]), wanted) != 0) return nullptr;
+  return &items[*at];
+}
+
+}  // namespace dist

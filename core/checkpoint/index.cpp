@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/index.hpp"
+
+#include <cstring>
+
+#include "core/base/text.hpp"
+#include "core/checkpoint/crc32.hpp"
+#include "core/checkpoint/parse_json.hpp"
+#include "core/checkpoint/text_checksum.hpp"
+
+namespace dist {
+namespace {
+
+constexpr auto kNameOf = [](const IndexEntry& entry) { return entry.name; };
+constexpr auto kKeyOf = [](const StoredText& text) { return text.key; };
+constexpr auto kFileOf = [](const IndexEntry& entry) { return entry.file; };
+
+// Of a file in the index's own folder.
+bool is_file_name(std::string_view text) noexcept {
+  return !text.empty() && text != "." && text != ".." && text.find('/') == std::string_view::npos;
+}
+
+}  // namespace
+
+// Takes the events of RapidJSON's parser. Metadata that are no texts are passed over, as other programs' are; a misplaced
+// value ends the parse at once, so that nothing nests deeper than the format does.
+class Index::Parser {
+ public:
+  explicit Parser(Index& index) noexcept : index_(index) {}
+
+  // The failure, where this handler ended the parse.
+  Status status() const noexcept { return status_; }
+  bool has_files() const noexcept { return has_files_; }
+
+  // The names are RapidJSON's. NOLINTBEGIN(readability-identifier-naming)
+  bool StartObject() {
+    switch (at_) {
+      case At::kBegin: at_ = At::kPart; return true;
+      case At::kTexts: at_ = At::kKey; return true;
+      case At::kFiles: at_ = At::kName; return true;
+      default: return misplaced("an object");
+    }
+  }
+  bool EndObject(rapidjson::SizeType) {
+    at_ = At::kPart;  // a part's end, or all's
+    return true;
+  }
+  bool StartArray() { return misplaced("a list"); }
+  bool EndArray(rapidjson::SizeType) { return true; }
+  bool Key(const char* text, rapidjson::SizeType length, bool);
+  bool String(const char* text, rapidjson::SizeType length, bool);
+  bool Null() { return passed("null"); }
+  bool Bool(bool) { return passed("a boolean"); }
+  bool Int(int) { return passed("a number"); }
+  bool Uint(unsigned) { return passed("a number"); }
+  bool Int64(int64_t) { return passed("a number"); }
+  bool Uint64(uint64_t) { return passed("a number"); }
+  bool Double(double) { return passed("a number"); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return passed("a number"); }
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  // What comes next.
+  enum class At {
+    kBegin,
+    kPart,   // its name, or the end
+    kOther,  // the value of a part that is not known
+    kTexts,  // the object
+    kKey,    // of a text, or the end
+    kText,
+    kFiles,  // the object
+    kName,   // of a tensor, or the end
+    kFile,
+  };
+
+  template <class... Arguments>
+  bool loses(const char* format, Arguments... arguments) noexcept {
+    status_ = fail(DIST_DATA_LOSS, format, arguments...);
+    return false;
+  }
+  bool part(std::string_view name) noexcept;
+  bool passed(const char* what) noexcept;
+  bool misplaced(const char* what) noexcept;
+
+  Index& index_;
+  At at_ = At::kBegin;
+  bool has_texts_ = false;
+  bool has_files_ = false;
+  const char* key_ = "";  // or the tensor's name
+  Status status_;
+};
+
+bool Index::Parser::misplaced(const char* what) noexcept {
+  switch (at_) {
+    case At::kBegin: return loses("the index is %s, where an object should stand", what);
+    case At::kTexts: return loses("\"%s\" is %s, where an object should stand", kIndexMetadata, what);
+    case At::kFiles: return loses("\"%s\" is %s, where an object should stand", kIndexFiles, what);
+    case At::kText:
+      return loses("\"%s\": \"%s\" is %s, where a text or a number should stand", kIndexMetadata,
+                   Shown(key_).c_str(), what);
+    case At::kFile:
+      return loses("tensor \"%s\": its file is %s, where a name should stand", Shown(key_).c_str(), what);
+    default: return loses("the index has %s, which does not belong there", what);
+  }
+}
+
+bool Index::Parser::passed(const char* what) noexcept {
+  if (at_ != At::kText && at_ != At::kOther) return misplaced(what);
+  at_ = at_ == At::kText ? At::kKey : At::kPart;
+  return true;
+}
+
+bool Index::Parser::part(std::string_view name) noexcept {
+  const bool texts = name == kIndexMetadata;
+  const bool files = name == kIndexFiles;
+  if ((texts && has_texts_) || (files && has_files_))
+    return loses("the index has \"%s\" twice", texts ? kIndexMetadata : kIndexFiles);
+  has_texts_ = has_texts_ || texts;
+  has_files_ = has_files_ || files;
+  at_ = texts ? At::kTexts : files ? At::kFiles : At::kOther;
+  return true;
+}
+
+bool Index::Parser::Key(const char* text, rapidjson::SizeType length, bool) {
+  if (at_ == At::kPart) return part({text, length});
+  if (std::strlen(text) != length)
+    return loses("the name that begins with \"%s\" has a NUL inside", Shown(text).c_str());
+  key_ = text;
+  at_ = at_ == At::kKey ? At::kText : At::kFile;
+  return true;
+}
+
+bool Index::Parser::String(const char* text, rapidjson::SizeType length, bool) {
+  if (at_ == At::kOther) return passed("a text");
+  if (at_ != At::kText && at_ != At::kFile) return misplaced("a text");
+  if (std::strlen(text) != length) return loses("the text of \"%s\" has a NUL inside", Shown(key_).c_str());
+  if (at_ == At::kText) {
+    index_.texts_.push_back({key_, text});
+    at_ = At::kKey;
+    return true;
+  }
+  if (!is_file_name({text, length})) {
+    return loses("tensor \"%s\": \"%s\" is no file of the index's own folder", Shown(key_).c_str(),
+                 Shown(text).c_str());
+  }
+  index_.entries_.push_back({key_, text, 0});
+  at_ = At::kName;
+  return true;
+}
+
+bool begins_index(const char (&first)[kKindBytes]) noexcept {
+  uint64_t length = 0;
+  std::memcpy(&length, first, sizeof length);
+  return length > kMaxHeaderBytes && std::string_view("{ \t\r\n").find(first[0]) != std::string_view::npos;
+}
+
+char* Index::make_room(std::size_t bytes) {
+  size_ = bytes;
+  text_.assign(bytes + kJsonEndBytes, '\0');
+  return text_.data();
+}
+
+Status Index::parse() {
+  checksum_ = crc32(0, text_.data(), size_);
+  DIST_TRY(check_text(*memory_, {text_.data(), size_}, "the index"));
+  Parser parser(*this);
+  DIST_TRY(
+      parse_json(text_.data(), size_, parser, "is no safetensors file, and no index: not JSON", "the index"));
+  if (!parser.has_files()) {
+    return fail(DIST_DATA_LOSS, "is no safetensors file, and no index of such files: it has no \"%s\"",
+                kIndexFiles);
+  }
+  sort_by_name(entries_, by_name_, kNameOf);
+  if (const char* const name = twice(entries_, by_name_, kNameOf))
+    return fail(DIST_DATA_LOSS, "the index has the tensor \"%s\" twice", Shown(name).c_str());
+  sort_by_name(texts_, by_key_, kKeyOf);
+  if (const char* const key = twice(texts_, by_key_, kKeyOf))
+    return fail(DIST_DATA_LOSS, "\"%s\" has the key \"%s\" twice", kIndexMetadata, Shown(key).c_str());
+  return number_files();
+}
+
+Status Index::number_files() {
+  NameIndex by_file(memory_);
+  sort_by_name(entries_, by_file, kFileOf);
+  for (const std::size_t i : by_file) {
+    if (files_.empty() || std::strcmp(files_.back(), entries_[i].file) != 0)
+      files_.push_back(entries_[i].file);
+    entries_[i].number = files_.size() - 1;
+  }
+  if (files_.size() <= kMaxFiles) return kOk;
+  return fail(DIST_UNIMPLEMENTED, "the index has %zu files; libdist opens up to %zu at the same time",
+              files_.size(), kMaxFiles);
+}
+
+const IndexEntry* Index::find(const char* name) const noexcept {
+  return find_by_name(entries_, by_name_, name, kNameOf);
+}
+
+const char* Index::text(const char* key) const noexcept {
+  const StoredText* const found = find_by_name(texts_, by_key_, key, kKeyOf);
+  return found == nullptr ? nullptr : found->text;
+}
+
+}  // namespace dist

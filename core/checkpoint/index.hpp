@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Index: which file of its folder has which tensor, where several safetensors files are one checkpoint.
+//
+//     {"metadata": {"total_size": number, text: text, ...}, "weight_map": {name: file, ...}}
+//
+// An index is not trusted: a file that parse() accepts is a name in the index's own folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/checkpoint/by_name.hpp"
+#include "core/checkpoint/header.hpp"
+
+namespace dist {
+
+inline constexpr char kIndexMetadata[] = "metadata";
+inline constexpr char kIndexFiles[] = "weight_map";
+inline constexpr char kIndexTotal[] = "total_size";
+
+// Whether a file with these first bytes can be an index and no safetensors file: that begins with the length of its header,
+// of whose bytes some are 0.
+inline constexpr std::size_t kKindBytes = kHeaderLengthBytes;
+bool begins_index(const char (&first)[kKindBytes]) noexcept;
+
+struct IndexEntry {
+  const char* name;  // of the tensor
+  const char* file;
+  std::size_t number;  // of the file, in files()
+};
+
+class Index {
+ public:
+  static constexpr std::size_t kMaxFiles = 4096;  // all are open at the same time
+
+  explicit Index(Memory& memory)
+      : memory_(&memory),
+        text_(&memory),
+        entries_(&memory),
+        files_(&memory),
+        texts_(&memory),
+        by_name_(&memory),
+        by_key_(&memory) {}
+
+  // Room for its text, which is the caller's to fill before parse().
+  char* make_room(std::size_t bytes);
+  // DATA_LOSS; UNIMPLEMENTED for more than kMaxFiles.
+  Status parse();
+
+  // In the order of the text.
+  std::span<const IndexEntry> entries() const noexcept { return entries_; }
+  // By name, each once.
+  std::span<const char* const> files() const noexcept { return files_; }
+  std::span<const StoredText> texts() const noexcept { return texts_; }
+  // NULL where there is none.
+  const IndexEntry* find(const char* name) const noexcept;
+  const char* text(const char* key) const noexcept;
+  // Of its text: tells one index from another.
+  uint32_t checksum() const noexcept { return checksum_; }
+
+ private:
+  class Parser;
+
+  Status number_files();
+
+  Memory* memory_;
+  std::size_t size_ = 0;         // of the text
+  std::pmr::vector<char> text_;  // parsed in place: names and texts lie in it; then some NULs
+  std::pmr::vector<IndexEntry> entries_;
+  std::pmr::vector<const char*> files_;
+  std::pmr::vector<StoredText> texts_;
+  NameIndex by_name_;  // of entries_
+  NameIndex by_key_;   // of texts_
+  uint32_t checksum_ = 0;
+};
+
+}  // namespace dist

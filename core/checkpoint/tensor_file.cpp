@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/tensor_file.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cinttypes>
+#include <cstdio>
+#include <utility>
+
+#include "core/base/tensor.hpp"
+#include "core/checkpoint/crc32.hpp"
+
+namespace dist {
+
+static_assert(std::endian::native == std::endian::little, "data are read as they shall lie in memory");
+
+Status TensorFile::open(InputFile file) {
+  file_ = std::move(file);
+  const auto size = static_cast<uint64_t>(file_.size());
+  if (size < kHeaderLengthBytes) {
+    return fail(DIST_DATA_LOSS, "is not a safetensors file, or was cut short: it has %" PRIu64 " bytes",
+                size);
+  }
+  uint64_t length = 0;
+  DIST_TRY(file_.read_at(0, &length, sizeof length));
+  if (length > kMaxHeaderBytes) {
+    return fail(DIST_DATA_LOSS,
+                "is not a safetensors file: its header would have %" PRIu64
+                " bytes, and they have up to %" PRIu64,
+                length, kMaxHeaderBytes);
+  }
+  if (length > size - kHeaderLengthBytes) {
+    return fail(DIST_DATA_LOSS, "was cut short: the header has %" PRIu64 " bytes, the file %" PRIu64, length,
+                size);
+  }
+  data_at_ = static_cast<int64_t>(kHeaderLengthBytes + length);
+  DIST_TRY(file_.read_at(kHeaderLengthBytes, header_.make_room(static_cast<std::size_t>(length)),
+                         static_cast<std::size_t>(length)));
+  return header_.parse(size - static_cast<uint64_t>(data_at_));
+}
+
+// One after the other to `to`, or where they are not to be kept all of them to the same place.
+Status TensorFile::read_blocks(const StoredTensor& tensor, std::byte* to, bool keep) const {
+  uint32_t checksum = 0;
+  for (uint64_t at = tensor.begin; at < tensor.end;) {
+    const std::size_t block = static_cast<std::size_t>(std::min<uint64_t>(tensor.end - at, kRoomBytes));
+    if (const Status status = file_.read_at(data_at_ + static_cast<int64_t>(at), to, block); !status.ok())
+      return fail(status.code(), "tensor \"%s\": the file %s", Shown(tensor.name).c_str(),
+                  last_error().message);
+    if (tensor.has_checksum) checksum = crc32(checksum, to, block);
+    at += block;
+    if (keep) to += block;
+  }
+  if (!tensor.has_checksum || checksum == tensor.checksum) return kOk;
+  return fail(DIST_DATA_LOSS,
+              "tensor \"%s\": the data are not what was written: their checksum is %08" PRIx32
+              ", not %08" PRIx32,
+              Shown(tensor.name).c_str(), checksum, tensor.checksum);
+}
+
+Status TensorFile::verify(const StoredTensor& tensor, std::byte* room) const {
+  return tensor.has_checksum ? read_blocks(tensor, room, false) : kOk;
+}
+
+Status TensorFile::read(const StoredTensor& tensor, void* to) const {
+  return read_blocks(tensor, static_cast<std::byte*>(to), true);
+}
+
+}  // namespace dist

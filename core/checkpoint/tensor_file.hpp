@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFile: a safetensors file, of libdist or of any other program, that is open for reading.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "core/base/memory.hpp"
+#include "core/base/os/file.hpp"
+#include "core/base/status.hpp"
+#include "core/checkpoint/header.hpp"
+
+namespace dist {
+
+class TensorFile {
+ public:
+  explicit TensorFile(Memory& memory) : header_(memory) {}
+  Status open(InputFile file);
+
+  const Header& header() const noexcept { return header_; }
+
+  // Reads the data and compares their checksum, where the file has one. `room` is a buffer of kRoomBytes for
+  // them.
+  static constexpr std::size_t kRoomBytes = std::size_t{1} << 20;
+  Status verify(const StoredTensor& tensor, std::byte* room) const;
+  // All data of a tensor, row-major, compared too. On an error what lies at `to` is unspecified. Allocates
+  // nothing.
+  Status read(const StoredTensor& tensor, void* to) const;
+
+ private:
+  Status read_blocks(const StoredTensor& tensor, std::byte* to, bool keep) const;
+
+  InputFile file_;
+  Header header_;
+  int64_t data_at_ = 0;
+};
+
+}  // namespace dist

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/gloo/guarded.hpp"
+
+#include <gloo/common/error.h>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+#include "core/base/os/file.hpp"
+#include "core/base/os/quiet_writes.hpp"
+#include "core/base/os/thread.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+class GuardedPair final : public gloo::transport::tcp::Pair {
+ public:
+  GuardedPair(gloo::transport::tcp::Context* context, gloo::transport::tcp::Device* device, int rank,
+              std::chrono::milliseconds timeout, ConnectionUser* user)
+      : Pair(context, device, rank, timeout), user_(user) {}
+  void give_up() noexcept { given_up_ = true; }
+  // While this class still guards it. Gloo's thread may be the one that has closed it, and still be here.
+  void stop() noexcept {
+    const std::scoped_lock nobody_is(inside_);
+    user_ = nullptr;
+    stopped_ = true;
+    const std::scoped_lock lock(m_);
+    if (state_ != CLOSED) changeState(CLOSED);
+  }
+  bool stopped() const noexcept { return stopped_; }
+
+  // On Gloo's thread, as the base class does it. Whoever holds a lock may wait for this thread: not the other way round.
+  void handleEvents(int events) override {
+    const std::unique_lock here(inside_, std::try_to_lock);
+    if (!here) return yield_this_thread();
+    {
+      const std::unique_lock lock(m_, std::try_to_lock);
+      if (!lock) return await_write();
+      try {
+        handle(events);
+      } catch (...) {
+        fail(std::current_exception());
+      }
+    }
+    if (user_ != nullptr) user_->came();
+  }
+
+ protected:
+  bool write(gloo::transport::tcp::Op& op) override {
+    const QuietWrites quiet;
+    writing_ = true;
+    const bool done = Pair::write(op);
+    no_longer_writes();
+    return done;
+  }
+  bool read() override {
+    if (!Pair::read()) return false;
+    if (user_ != nullptr) user_->one_came();
+    return true;
+  }
+  void waitUntilConnected(std::unique_lock<std::mutex>& lock, bool) override {
+    constexpr std::chrono::milliseconds kLook{10};
+    const auto end = std::chrono::steady_clock::now() + timeout_;
+    while (throwIfException(), state_ < CONNECTED) {
+      if (given_up_) throw gloo::IoException("given up");
+      if (std::chrono::steady_clock::now() >= end) throw gloo::IoException("no connection in time");
+      cv_.wait_for(lock, kLook);
+    }
+  }
+  void changeState(state next) noexcept override {
+    no_longer_writes();  // but waits for Gloo's thread
+    Pair::changeState(next);
+    if (next == CLOSED && user_ != nullptr) user_->closed();
+  }
+
+ private:
+  // Not in a loop with the system, which says again and again that there is something to read: a write takes a while.
+  void await_write() noexcept {
+    if (!writing_) return yield_this_thread();
+    writing_.wait(true);
+  }
+  void no_longer_writes() noexcept {
+    if (writing_.exchange(false)) writing_.notify_all();
+  }
+  void handle(int events) {
+    switch (state_) {
+      case LISTENING: handleListening(); break;
+      case CONNECTING: handleConnecting(); break;
+      case CONNECTED: return handleReadWrite(events);
+      default: return;
+    }
+    // Gloo makes the socket's buffer as large as the largest message so far, and no larger: the rest of a message then waits
+    // for the system's word that the first part has come, which it says 40 ms later. The system finds a better size.
+    sendBufferSize_ = std::numeric_limits<std::size_t>::max();
+  }
+  void fail(const std::exception_ptr& why) noexcept {
+    if (state_ == CLOSED) return;
+    try {
+      // One that has just been accepted is not yet registered, and what ends it relies on that.
+      if (fd_ >= 0) device_->registerDescriptor(fd_, EPOLLIN, this);
+    } catch (...) {
+      const Descriptor closes(std::exchange(fd_, -1));
+    }
+    try {
+      signalException(why);
+    } catch (...) {
+      // Of what is waited for, some has not been told: it has its deadline.
+      if (state_ != CLOSED) changeState(CLOSED);
+    }
+  }
+
+  std::mutex inside_;  // Gloo's thread is
+  std::atomic<bool> given_up_{false};
+  std::atomic<bool> writing_{false};  // somebody does, under the lock
+  ConnectionUser* user_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+GuardedDevice::GuardedDevice(const std::string& host) {
+  namespace tcp = gloo::transport::tcp;
+  device_ = std::static_pointer_cast<tcp::Device>(tcp::CreateDevice(tcp::attr(host.c_str())));
+}
+
+// What was fetched before the first turn has been seen to in the second.
+void GuardedDevice::await_turn() noexcept {
+  try {
+    for (int i = 0; i < 2; ++i) turns_.await_next(*device_);
+  } catch (...) {
+    // Nothing is allocated for what has been registered once.
+  }
+}
+
+void GuardedDevice::Turns::handleEvents(int) {
+  const std::scoped_lock lock(mutex_);
+  ++count_;
+  turned_.notify_all();
+}
+
+void GuardedDevice::Turns::await_next(gloo::transport::tcp::Device& device) {
+  std::unique_lock lock(mutex_);
+  const uint64_t before = count_;
+  device.registerDescriptor(readable.number(), EPOLLIN | EPOLLONESHOT, this);
+  turned_.wait(lock, [&] { return count_ != before; });
+}
+
+std::unique_ptr<gloo::transport::Pair>& GuardedContext::createPair(int other) {
+  auto& pair = pairs_[static_cast<std::size_t>(other)];
+  pair = std::make_unique<GuardedPair>(this, device_->get().get(), other, getTimeout(), user_);
+  return pair;
+}
+
+// No other class's are made here.
+void GuardedContext::give_up() noexcept { static_cast<GuardedPair&>(connection()).give_up(); }
+void GuardedContext::stop() noexcept {
+  auto* const pair = static_cast<GuardedPair*>(pairs_[static_cast<std::size_t>(1 - rank)].get());
+  if (pair == nullptr || pair->stopped()) return;
+  pair->stop();
+  device_->await_turn();
+}
+
+}  // namespace dist::grpc_link

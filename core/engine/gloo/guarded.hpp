@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// GuardedContext: a context of two of Gloo's tcp transport, whose one connection ends no process, and tells its user what
+// comes.
+//
+// What goes wrong with a connection on Gloo's own thread is an exception there, which nobody catches: the other end has
+// reset it just after it was made, or sends what Gloo does not expect. And Gloo writes on whichever thread sends, with
+// SIGPIPE for a connection that is gone. Here the first fails the connection, whose waits then throw, and the second says
+// nothing.
+//
+// Gloo's thread serves all connections of a worker, and whoever closes one waits for it, under the connection's lock. So what
+// that thread does for a user takes no connection's lock that its closer may hold, and closes none but its own.
+#pragma once
+
+#include <gloo/transport/tcp/context.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/tcp/pair.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "core/base/os/file.hpp"
+
+namespace dist::grpc_link {
+
+class ConnectionUser {
+ public:
+  // On Gloo's thread, under the connection's lock: something has come as a whole, a notice of Gloo's own perhaps.
+  virtual void one_came() noexcept = 0;
+  // On Gloo's thread, after that, without a lock of Gloo's.
+  virtual void came() noexcept = 0;
+  // Any thread, under the connection's lock: it is closed. came() may be called once more.
+  virtual void closed() noexcept = 0;
+
+ protected:
+  ~ConnectionUser() = default;
+};
+
+// Gloo's thread for one worker, and where it listens.
+class GuardedDevice {
+ public:
+  // Throws what Gloo throws, and std::bad_alloc.
+  explicit GuardedDevice(const std::string& host);
+  const std::shared_ptr<gloo::transport::tcp::Device>& get() const noexcept { return device_; }
+  // Until Gloo's thread knows of nothing any more that is no longer registered: Gloo waits for that by a condition variable
+  // alone, which may wake for nothing, and not at all where the thread itself has closed the connection. Not on that thread.
+  void await_turn() noexcept;
+
+ private:
+  class Turns final : public gloo::transport::tcp::Handler {
+   public:
+    void handleEvents(int events) override;
+    void await_next(gloo::transport::tcp::Device& device);
+    const Descriptor readable = always_readable();
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable turned_;
+    uint64_t count_ = 0;
+  };
+  Turns turns_;
+  std::shared_ptr<gloo::transport::tcp::Device> device_;
+};
+
+class GuardedContext final : public gloo::transport::tcp::Context {
+ public:
+  // `user` is told of what comes until stop(). NULL: nobody is.
+  GuardedContext(std::shared_ptr<GuardedDevice> device, int me, ConnectionUser* user)
+      : Context(device->get(), me, 2), device_(std::move(device)), user_(user) {}
+  ~GuardedContext() override { stop(); }
+  // Throws what Gloo throws.
+  std::unique_ptr<gloo::transport::Pair>& createPair(int other) override;
+  gloo::transport::Pair& connection() { return *getPair(1 - rank); }
+  // Whoever waits in connect() soon throws. Any thread; it waits for nobody.
+  void give_up() noexcept;
+  // Closes the connection as its end does, and waits until Gloo's thread has done with it: not on that thread, and with no
+  // lock that the user takes.
+  void stop() noexcept;
+
+ private:
+  const std::shared_ptr<GuardedDevice> device_;
+  ConnectionUser* const user_;
+};
+
+}  // namespace dist::grpc_link

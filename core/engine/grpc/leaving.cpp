@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a worker leaves: what it has sent is taken first, and the others hear that it goes, and whether it comes back.
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "core/engine/grpc/endpoint.hpp"
+
+namespace dist::grpc_link {
+
+void Endpoint::close() noexcept {
+  if (memory_.forked() || closed_.exchange(true)) return;
+  for (Peer& peer : peers_) {
+    LinkRef out;
+    bool drop = false;
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      peer.outbox.end_all(Transfer::End::kCancelled);
+      if (!peer.out_gone && peer.out_wanted && !peer.bye_said) {
+        peer.bye_said = true;
+        peer.out_queue.put({.kind = FrameKind::kBye});
+        // Nothing that went ahead waits to be taken there.
+        drop = peer.outbox.owes_nothing() && (peer.out == nullptr || !peer.out->opened());
+      }
+      out = peer.out;
+    }
+    LinkRef in;
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      peer.inbox.end_all(Transfer::End::kCancelled);
+      peer.inbox.drop_all();
+      if (peer.in != nullptr) peer.in->reader.let_data_go();
+      if (!peer.in_gone && peer.in != nullptr) peer.in_queue.put({.kind = FrameKind::kLeaving});
+      in = peer.in;
+    }
+    if (drop) {
+      end_out(peer, Transfer::End::kCancelled, true);
+    } else if (out != nullptr) {
+      out->flush();
+    }
+    if (in != nullptr) in->flush();
+  }
+  tell();
+  leave_if_done();
+}
+
+void Endpoint::stop(Parting* known) noexcept {
+  if (memory_.forked() || server_ == nullptr) return;
+  if (known != nullptr) to_form_ = true;
+  close();
+  {
+    std::unique_lock lock(waking_);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(config_.lease_ns);
+    for (bool in_time = true; in_time;) {
+      const uint64_t seen = changes_;
+      lock.unlock();
+      const bool taken = all_taken();
+      lock.lock();
+      if (taken) break;
+      in_time = woken_.wait_until(lock, end, [&] { return changes_ != seen; });
+    }
+    lock.unlock();
+    // Whoever lives has answered by now.
+    if (known != nullptr) *known = knows();
+    lock.lock();
+    stopping_ = true;
+    woken_.notify_all();
+  }
+  watcher_.join();
+  std::vector<LinkRef> links;
+  for (Peer& peer : peers_) {
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      peer.out_gone = true;
+      links.push_back(peer.out);
+    }
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      peer.in_gone = true;
+      links.push_back(peer.in);
+    }
+    const std::scoped_lock lock(members_);
+    links.push_back(peer.control);
+  }
+  {
+    const std::scoped_lock lock(members_);
+    links.insert(links.end(), unproven_.begin(), unproven_.end());
+  }
+  for (const LinkRef& link : links) {
+    if (link != nullptr) link->end("");
+  }
+  links.clear();
+  server_->Shutdown(std::chrono::system_clock::now());
+  for (Peer& peer : peers_) {
+    const std::scoped_lock lock(peer.out_mutex, peer.in_mutex, members_);
+    peer.out = peer.in = peer.control = nullptr;
+  }
+  {
+    const std::scoped_lock lock(members_);
+    unproven_.clear();
+  }
+  links.clear();
+  // They hold their links.
+  reap_carriers(true);
+  {
+    std::unique_lock lock(waking_);
+    woken_.wait(lock, [&] { return links_ == 0; });
+  }
+  server_.reset();
+  control_channel_.reset();
+  for (Peer& peer : peers_) peer.channel.reset();
+}
+
+// Once all others have what was sent to them: who waits for more hears then that there is none.
+void Endpoint::leave_if_done() noexcept {
+  if (!closed_) return;
+  for (Peer& peer : peers_) {
+    const std::scoped_lock lock(peer.out_mutex);
+    if (peer.out_wanted && !peer.out_gone) return;
+  }
+  std::vector<LinkRef> links;
+  {
+    const std::scoped_lock lock(members_);
+    for (Peer& peer : peers_) {
+      if (peer.number == me() || peer.control == nullptr || peer.control->stage != Link::Stage::kOpen)
+        continue;
+      // Also to one that leaves at the same time: it must not take this for a death.
+      if (peer.life == Life::kLost || std::exchange(peer.left_told, true)) continue;
+      peer.control_queue.put(
+          {.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(me()), .offset = to_form_ ? 1u : 0u});
+      links.push_back(peer.control);
+    }
+  }
+  for (const LinkRef& each : links) each->flush();
+  wake();
+}
+
+bool Endpoint::all_taken() noexcept {
+  for (Peer& peer : peers_) {
+    if (peer.number == me()) continue;
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      if (peer.out_wanted && !peer.out_gone) return false;
+    }
+    bool sends;
+    {
+      // It hears on this link that this worker leaves, also where there is no worker 0 to say so, and ends it.
+      const std::scoped_lock lock(peer.in_mutex);
+      sends = peer.in != nullptr && peer.in->opened() && !peer.in_gone;
+    }
+    const std::scoped_lock lock(members_);
+    if (peer.life == Life::kLost) continue;
+    if (sends) return false;
+    if (peer.control == nullptr) continue;
+    // Also of one that leaves at the same time, which would take a link that breaks for a death. It may be about to be
+    // told: whoever ends what goes there says so afterwards.
+    if (peer.control->stage == Link::Stage::kOpen && !(peer.left_told && peer.left_taken)) return false;
+  }
+  return true;
+}
+
+}  // namespace dist::grpc_link

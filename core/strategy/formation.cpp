@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/strategy/formation.hpp"
+
+#include <utility>
+
+namespace dist {
+namespace {
+
+Naming naming_of(const WorkerPlace& worker) noexcept {
+  return {.first = worker.count().first(), .home = worker.num_workers() > 1 ? worker.number() : -1};
+}
+
+}  // namespace
+
+Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPlace worker,
+                     WorkerLink::Way way, const Change& change)
+    : Counted(memory),
+      change_(change),
+      worker_(std::move(worker)),
+      wait_graph_(memory, plan.num_replicas),
+      group_(memory, plan.num_replicas, plan.policy, plan.host, plan.timeout_ns,
+             Membership{0, nullptr, &wait_graph_, naming_of(worker_), plan.pool.keeper}),
+      progress_(memory, plan.pool.usable_cpus),
+      alone_(worker_.num_workers() > 1 ? WorkerLink::Way() : WorkerLink::Way(std::move(way))),
+      readers_(plan.num_replicas),
+      recorder_(memory, worker_.count(), {worker_.number(), worker_.num_workers()}),
+      pool_(memory, group_, wait_graph_, plan.host, pool_options(owner, plan, std::move(way))) {}
+
+ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan, WorkerLink::Way way) {
+  Arena* const helpers = plan.pool.threads == DIST_THREADS_HOST ? nullptr : &progress_;
+  ReplicaPool::Options wanted = plan.pool;
+  if (worker_.num_workers() > 1) {
+    workers_.emplace(
+        memory(), group_, plan.host, std::move(way),
+        WorkerLink::Options{worker_.me, worker_.replicas, worker_.numbers, plan.timeout_ns,
+                            wanted.channels.cache_bytes, plan.staging_bytes, helpers, recorder_.outside()});
+    steps_ = make_counted<WorkerSteps>(memory(), owner);
+    readers_.me = worker_.me;
+    readers_.workers = make_counted<WorkerLayout>(memory(), std::span<const int>(worker_.replicas));
+    readers_.steps = Ref<Steps>::share(steps_.get());
+    wanted.channels.crossings = &workers_->crossings();
+  }
+  wanted.channels.helpers = helpers;
+  wanted.recorder = &recorder_;
+  wanted.replicas = worker_.count();
+  wanted.naming = naming_of(worker_);
+  wanted.workers = workers();
+  return wanted;
+}
+
+}  // namespace dist

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/preemption.hpp: preemption.h for C++: jobs that save a checkpoint before they lose a machine. All of it is
+// experimental.
+#ifndef DIST_HPP_PREEMPTION_HPP
+#define DIST_HPP_PREEMPTION_HPP
+
+#include "error.hpp"
+
+#endif  // DIST_HPP_PREEMPTION_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_PREEMPTION_EXPERIMENTAL_HPP)
+#define DIST_HPP_PREEMPTION_EXPERIMENTAL_HPP
+
+#include <cstdint>
+#include <utility>
+
+#include "error.hpp"
+#include "run.hpp"
+#include "strategy.hpp"
+
+namespace dist {
+
+// What a training loop has. It ends before its strategy, and holds the variables of its options.
+class preemption_handler {
+ public:
+  preemption_handler(const strategy_ref &owner, const dist_preemption_options &options) : owner_(owner) {
+    check(dist_preemption_handler_create(owner.get(), &options, &handle_));
+  }
+  ~preemption_handler() { dist_preemption_handler_destroy(handle_); }
+  preemption_handler(preemption_handler &&other) noexcept
+      : owner_(other.owner_), handle_(std::exchange(other.handle_, nullptr)) {}
+  preemption_handler &operator=(preemption_handler &&other) noexcept {
+    std::swap(owner_, other.owner_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  preemption_handler(const preemption_handler &) = delete;
+  preemption_handler &operator=(const preemption_handler &) = delete;
+
+  // Any thread, also a signal's handler.
+  void notify() const noexcept { dist_preemption_notify(handle_); }
+  // As strategy_ref::run().
+  template <class Body>
+  void run(Body &&body) const {
+    check_not_over();
+    owner_.run(std::forward<Body>(body));
+    count_run();
+  }
+  template <class Body>
+  void run(Body &&body, const dist_run_options &options) const {
+    check_not_over();
+    owner_.run(std::forward<Body>(body), options);
+    count_run();
+  }
+  // DIST_PREEMPTION_NONE, SAVED or OVER.
+  int32_t save_if_preempted() const {
+    int32_t state = DIST_PREEMPTION_NONE;
+    check(dist_preemption_save_if_preempted(handle_, &state));
+    return state;
+  }
+  void count_run() const noexcept { dist_preemption_count_run(handle_); }
+  int64_t total_run_calls() const noexcept { return dist_preemption_total_run_calls(handle_); }
+  dist_preemption_handler *get() const noexcept { return handle_; }
+
+ private:
+  // The C function says what it says of a job that is over, and runs nothing then.
+  void check_not_over() const {
+    if (save_if_preempted() == DIST_PREEMPTION_OVER)
+      check(dist_preemption_run(handle_, nullptr, nullptr, nullptr));
+  }
+
+  strategy_ref owner_;
+  dist_preemption_handler *handle_ = nullptr;
+};
+
+}  // namespace dist
+
+#endif  // DIST_EXPERIMENTAL

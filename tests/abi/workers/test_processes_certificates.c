@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Workers that are processes, each with a certificate of its own; between two generations all get others, of another
+ * authority. openssl(1) makes them.
+ */
+#include "../processes_support.h"
+
+enum { WORKERS = 3 };
+
+static dist_status nothing(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  return dist_barrier(replica, NULL);
+}
+
+static dist_status create(dist_strategy **out) {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.timeout_ns = (int64_t)GUARD_S * 1000000000;
+  return dist_strategy_create(&options, out);
+}
+
+static int play_one_run(void) {
+  dist_strategy *strategy = NULL;
+  dist_status status = create(&strategy);
+  if (status == DIST_OK) status = dist_run(strategy, nothing, NULL, NULL);
+  const int code = say_how_it_went(status);
+  return dist_strategy_destroy(strategy) != DIST_OK ? 2 : code;
+}
+
+/* Runs, and re-forms until all are there again. */
+static int play_until_all(void) {
+  dist_strategy *strategy = NULL;
+  dist_status status = create(&strategy);
+  dist_strategy_properties is = DIST_STRATEGY_PROPERTIES_INIT;
+  while (status == DIST_OK && (is.generation == 0 || is.num_workers < WORKERS)) {
+    status = dist_run(strategy, nothing, NULL, NULL);
+    if (status == DIST_OK && is.generation == 0) printf("first run OK\n"), fflush(stdout);
+    int32_t due = 1;
+    if (status == DIST_OK) status = dist_strategy_reform_due(strategy, &due);
+    /* Worker 0 may still be in a run, with the certificate that it had. */
+    while (due && (status = dist_strategy_reform(strategy, NULL)) == DIST_UNAVAILABLE) {
+    }
+    if (status == DIST_OK) status = dist_strategy_query(strategy, &is);
+    if (due && status == DIST_OK) printf("%d workers\n", is.num_workers), fflush(stdout);
+  }
+  if (status == DIST_OK) status = dist_run(strategy, nothing, NULL, NULL);
+  const int code = say_how_it_went(status);
+  return dist_strategy_destroy(strategy) != DIST_OK ? 2 : code;
+}
+
+/* ---- The test's ---- */
+
+static char folder[64] = "/tmp/dist-certificates-XXXXXX";
+
+static int shell(const char *format, ...) {
+  char text[2048];
+  const int at = snprintf(text, sizeof text, "cd '%s' && (", folder);
+  va_list values;
+  va_start(values, format);
+  const int used = vsnprintf(text + at, sizeof text - (size_t)at - 20, format, values);
+  va_end(values);
+  strcpy(text + at + used, ") >out.txt 2>&1");
+  return system(text);
+}
+
+/* An authority, and a certificate for the host that all workers are on to each of them. 0: they are there. */
+static int issue(const job *all) {
+  const char *const key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+  int failed = shell("openssl req -x509 %s -keyout ca.key -out ca.pem -days 2 -subj /CN=ca", key);
+  const int host = (int)(strchr(all->addresses[0], ':') - all->addresses[0]);
+  for (int w = 0; w < all->n && !failed; ++w) {
+    failed = shell(
+        "echo subjectAltName=IP:%.*s >ext && openssl req %s -keyout %d.key -out csr -subj /CN=%d && "
+        "openssl x509 -req -in csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out %d.pem "
+        "-extfile ext",
+        host, all->addresses[0], key, w, w, w);
+  }
+  return failed;
+}
+
+static void start_with(job *all, int place, int worker, const char *part, const char *files) {
+  char texts[3][160];
+  const char *const names[] = {"CA", "CERTIFICATE", "KEY"};
+  const char *environment[] = {texts[0], texts[1], texts[2], "DIST_LEASE_SECONDS=2", NULL};
+  snprintf(texts[0], sizeof texts[0], "DIST_TLS_%s=%s/%sca.pem", names[0], folder, files);
+  snprintf(texts[1], sizeof texts[1], "DIST_TLS_%s=%s/%s%d.pem", names[1], folder, files, worker);
+  snprintf(texts[2], sizeof texts[2], "DIST_TLS_%s=%s/%s%d.key", names[2], folder, files, worker);
+  start_as(all, place, worker, part, environment);
+}
+
+static void says(process *p, const char *words) {
+  if (!has_said(p, words)) fail_msg("a worker does not say '%s': %s", words, p->text);
+}
+
+static void a_generation_has_the_certificates_of_its_day(void **state) {
+  (void)state;
+  job all = job_of(WORKERS);
+  assert_non_null(mkdtemp(folder));
+  if (issue(&all) != 0) {
+    print_message("# openssl is not there to make certificates with\n");
+    skip();
+  }
+  for (int w = WORKERS - 1; w >= 0; --w) start_with(&all, w, w, "until all", "");
+  for (int w = 0; w < WORKERS; ++w) says(&all.processes[w], "first run OK");
+  assert_int_equal(shell("mkdir old && cp *.pem *.key old"), 0);
+  assert_int_equal(issue(&all), 0);
+  kill(all.processes[1].pid, SIGKILL);
+  assert_int_equal(end_of(&all.processes[1]), 128 + SIGKILL);
+  says(&all.processes[0], "2 workers");
+  says(&all.processes[2], "2 workers");
+  /* Who has slept through it is not let in. */
+  start_with(&all, WORKERS, 1, "one run", "old/");
+  says(&all.processes[WORKERS], "UNAVAILABLE by worker 0");
+  says(&all.processes[WORKERS], "andshake failed");
+  assert_int_equal(end_of(&all.processes[WORKERS]), 1);
+  start_with(&all, 1, 1, "until all", "");
+  for (int w = 0; w < WORKERS; ++w) {
+    says(&all.processes[w], "3 workers");
+    ends_well(&all.processes[w]);
+  }
+  assert_int_equal(shell("rm -rf '%s'", folder), 0);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 3) return strcmp(argv[1], "one run") == 0 ? play_one_run() : play_until_all();
+  signal(SIGPIPE, SIG_IGN);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_generation_has_the_certificates_of_its_day),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Workers that are processes, whose addresses have names that nobody knows when they start, as those of pods that are not
+ * scheduled yet. The names are those of a DNS server of the test's own, in namespaces of its own.
+ */
+/* unshare() */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "../processes_support.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+
+enum { WORKERS = 2, UNKNOWN_FOR = 3 };
+
+static dist_status meet(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  return dist_barrier(replica, NULL);
+}
+
+static int play(void) {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.timeout_ns = (int64_t)GUARD_S * 1000000000;
+  dist_strategy *strategy = NULL;
+  dist_status status = dist_strategy_create(&options, &strategy);
+  if (status == DIST_OK) status = dist_run(strategy, meet, NULL, NULL);
+  const int code = say_how_it_went(status);
+  return dist_strategy_destroy(strategy) != DIST_OK ? 2 : code;
+}
+
+/* ---- The test's ---- */
+
+static int is_up(void) {
+  struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int done = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &loopback) == 0;
+  close(fd);
+  return done;
+}
+
+/* Whether names are asked for at 127.0.0.1 from now on, here and in what is started here. */
+static int has_own_names(const char *resolver) {
+  const int flags = CLONE_NEWNS | CLONE_NEWNET;
+  if (unshare(flags) != 0 && unshare(flags | CLONE_NEWUSER) != 0) return 0;
+  FILE *file = fopen(resolver, "w");
+  if (file == NULL || fputs("nameserver 127.0.0.1\n", file) < 0 || fclose(file) != 0) return 0;
+  return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+         mount(resolver, "/etc/resolv.conf", NULL, MS_BIND, NULL) == 0 && is_up();
+}
+
+static atomic_int asked[WORKERS]; /* for IPv4 addresses */
+
+/* Says that nobody has the name "worker-N...", UNKNOWN_FOR times, and then 127.0.0.(N + 1). */
+static void *be_server(void *given) {
+  const int fd = *(const int *)given;
+  unsigned char message[600];
+  for (;;) {
+    struct sockaddr_in from;
+    socklen_t size = sizeof from;
+    const ssize_t got = recvfrom(fd, message, 512, 0, (struct sockaddr *)&from, &size);
+    if (got <= 0) return NULL;
+    size_t end = 12; /* of the name */
+    while (end < (size_t)got && message[end] != 0) end += message[end] + 1U;
+    if (end + 5 > (size_t)got) continue;
+    const int worker = message[12 + 8] - '0'; /* a length, "worker-", the digit */
+    const int of_4 = message[end + 2] == 1;
+    const int known = worker >= 0 && worker < WORKERS && atomic_load(&asked[worker]) >= UNKNOWN_FOR;
+    if (worker >= 0 && worker < WORKERS && of_4) atomic_fetch_add(&asked[worker], 1);
+    size_t bytes = end + 5;
+    message[2] = 0x81; /* an answer, */
+    message[3] = known ? 0x80 : 0x83;
+    memset(message + 6, 0, 6);
+    if (known && of_4) {
+      const unsigned char address[] = {0xC0, 12, 0, 1, 0,   1, 0, 0,
+                                       0,    1,  0, 4, 127, 0, 0, (unsigned char)(worker + 1)};
+      message[7] = 1; /* with one address, for a second */
+      memcpy(message + bytes, address, sizeof address);
+      bytes += sizeof address;
+    }
+    if (sendto(fd, message, bytes, 0, (struct sockaddr *)&from, size) < 0) return NULL;
+  }
+}
+
+static void who_starts_before_its_name_is_known_is_found(void **state) {
+  (void)state;
+  char resolver[] = "/tmp/dist-names-XXXXXX";
+  const int file = mkstemp(resolver);
+  assert_true(file >= 0);
+  close(file);
+  if (!has_own_names(resolver)) {
+    printf("# names of the test's own cannot be had here: %s\n", strerror(errno));
+    unlink(resolver);
+    skip();
+  }
+  struct sockaddr_in at = {
+      .sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+  pthread_t server;
+  assert_int_equal(pthread_create(&server, NULL, be_server, &fd), 0);
+  job all = {.n = WORKERS};
+  for (int w = 0; w < WORKERS; ++w)
+    snprintf(all.addresses[w], sizeof all.addresses[w], "worker-%d.job:2222", w);
+  for (int w = 0; w < WORKERS; ++w) {
+    char own[64];
+    snprintf(own, sizeof own, "DIST_BIND_ADDRESS=127.0.0.%d:2222", w + 1);
+    const char *const environment[] = {own, "DIST_PLAINTEXT=1", "DIST_JOB_SECRET=of this job", NULL};
+    start_as(&all, w, w, "play", environment);
+  }
+  for (int w = 0; w < WORKERS; ++w) ends_well(&all.processes[w]);
+  for (int w = 0; w < WORKERS; ++w) assert_true(atomic_load(&asked[w]) > UNKNOWN_FOR);
+  shutdown(fd, SHUT_RDWR);
+  pthread_join(server, NULL);
+  close(fd);
+  unlink(resolver);
+}
+
+int main(int argc, char **argv) {
+  (void)argv;
+  if (argc == 3) return play();
+  signal(SIGPIPE, SIG_IGN);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(who_starts_before_its_name_is_known_is_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

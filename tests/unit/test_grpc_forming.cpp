@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/engine/grpc: workers that leave their network to form the next generation in another one.
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/grpc_support.hpp"
+
+namespace dist {
+namespace {
+
+Ref<GrpcNetwork> network_of(const GrpcOptions& options, Transport** out) {
+  Ref<GrpcNetwork> network;
+  if (!GrpcNetwork::create({}, options, &network).ok() || !network->join(options.me, out).ok()) {
+    print_error("%s\n", last_error().message);
+    assert_true(false);
+  }
+  return network;
+}
+
+constexpr int kWorkers = 3;
+
+struct Workers {
+  explicit Workers(const GrpcWorkers& workers) {
+    for (int w = 0; w < kWorkers; ++w) {
+      const auto at = static_cast<std::size_t>(w);
+      networks[at] = network_of(workers.options(w), &transports[at]);
+    }
+    for (Transport* const from : transports) {
+      for (Transport* const to : transports) {
+        if (from != to) assert_speak(*from, *to, 1);
+      }
+    }
+  }
+  // All do, or `only` that one, or all `but` that one.
+  void leave(int only, int but) {
+    std::vector<std::thread> leaving;
+    for (int w = 0; w < kWorkers; ++w) {
+      if (w == but || (only >= 0 && w != only)) continue;
+      leaving.emplace_back([this, at = static_cast<std::size_t>(w)] { known[at] = networks[at]->leave(); });
+    }
+    for (std::thread& each : leaving) each.join();
+  }
+  std::array<Ref<GrpcNetwork>, kWorkers> networks;
+  std::array<Transport*, kWorkers> transports{};
+  std::array<Parting, kWorkers> known;
+};
+
+// Nobody takes it for dead, whether all leave at the same time or one before the others.
+void who_leaves_to_form_a_generation_comes_back(void**) {
+#ifdef GLOO_MODULE
+  constexpr int kTimes = 24;  // a connection of Gloo's takes 10 ms to end
+#else
+  constexpr int kTimes = 200;
+#endif
+  const GrpcWorkers addresses(kWorkers, 4096);
+  for (int time = 0; time < kTimes; ++time) {
+    Workers workers(addresses);
+    const int first = time % (kWorkers + 1);
+    if (first < kWorkers) workers.leave(first, -1);
+    workers.leave(-1, first);
+    // Worker 0 forms it of those that are not gone, and the others look for worker 0.
+    for (std::size_t w = 0; w < kWorkers; ++w) {
+      const Parting& known = workers.known[w];
+      if (known.met && (w == 0 ? known.gone.none() : !known.gone[0])) continue;
+      const std::string gone = known.gone.to_string();
+      fail_msg("time %d: worker %zu takes %s for gone", time, w, gone.substr(gone.size() - kWorkers).c_str());
+    }
+  }
+}
+
+// ---- Who forms a generation ----
+
+// Takes part as often as worker 0 begins anew.
+struct Joiner {
+  Joiner(const GrpcWorkers& workers, int worker) : number(worker), options(workers.options(worker)) {
+    options.forms = true;
+    thread = std::thread([this] {
+      do {
+        network = network_of(options, &transport);
+        Forming wanted;
+        wanted.expected.set(2);
+        wanted.least = kWorkers;
+        wanted.window_ns = kGuardNs;
+        wanted.timeout_ns = kGuardNs;
+        wanted.cancelled = &cancelled;
+        ready = true;
+        result = network->form(wanted, &formed).code();
+        if (result == DIST_ABORTED) (void)network->leave();
+      } while (result == DIST_ABORTED);
+    });
+  }
+  void join() { thread.join(); }
+  static constexpr int64_t kGuardNs = 60 * int64_t{1'000'000'000};
+  const int number;
+  GrpcOptions options;
+  Ref<GrpcNetwork> network;
+  Transport* transport = nullptr;
+  std::atomic<bool> ready{false};
+  std::atomic<bool> cancelled{false};
+  Formed formed;
+  dist_status result = DIST_OK;
+  std::thread thread;
+};
+
+// All are needed, and one dies before or after it has come: its next start is let in.
+void who_dies_before_a_generation_is_formed_joins_it(void**) {
+  constexpr int kTimes = 12;
+  for (int time = 0; time < kTimes; ++time) {
+    const GrpcWorkers workers(kWorkers, 4096);
+    Joiner leader(workers, 0);
+    {
+      Joiner dies(workers, 2);
+      await([&] { return dies.ready.load(); });
+      for (int i = 0; i < time * 2000; ++i) std::this_thread::yield();
+      dies.cancelled = true;
+      dies.join();
+    }
+    Joiner again(workers, 2);
+    Joiner other(workers, 1);
+    Joiner* const all[] = {&leader, &other, &again};
+    for (Joiner* const each : all) each->join();
+    for (const Joiner* const each : all) {
+      if (each->result == DIST_OK) continue;
+      fail_msg("time %d: worker %d: %s; 1: %s; 2: %s", time, each->number, status_name(each->result),
+               status_name(other.result), status_name(again.result));
+    }
+    for (const Joiner* const each : all) assert_int_equal(each->formed.members.count(), kWorkers);
+  }
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(who_leaves_to_form_a_generation_comes_back),
+      cmocka_unit_test(who_dies_before_a_generation_is_formed_joins_it),
+  };
+  return cmocka_run_group_tests_name("grpc_forming", tests, nullptr, nullptr);
+}
