@@ -71,7 +71,7 @@ const char* group_word(PeerGroup group) {
 }
 
 Peers::Peers(const std::string& list) {
-  PeerList known = read_peer_list(list, false);
+  PeerList known = read_peer_list(list, PeerUse::kBench);
   skipped_ = std::move(known.missing);
   for (PeerOffer& offer : known.offers) {
     PeerGroup group;
@@ -96,6 +96,15 @@ void Peers::start(int replicas) {
 
 std::vector<std::unique_ptr<Side>> Peers::sides(PeerGroup group, const peers::Request& request,
                                                 bool on_host_threads) {
+  return sides_up_to(kTooSlow, group, request, on_host_threads);
+}
+
+std::vector<std::unique_ptr<Side>> Peers::all_sides(PeerGroup group, const peers::Request& request) {
+  return sides_up_to(std::numeric_limits<double>::infinity(), group, request, false);
+}
+
+std::vector<std::unique_ptr<Side>> Peers::sides_up_to(double too_slow, PeerGroup group,
+                                                      const peers::Request& request, bool on_host_threads) {
   const bool libdist = std::find(kBindings.begin(), kBindings.end(), group) != kBindings.end();
   const int most_batches = libdist ? std::numeric_limits<int>::max() : kMostBatches;
   std::vector<std::pair<double, std::unique_ptr<ExternalSide>>> tried;
@@ -118,7 +127,7 @@ std::vector<std::unique_ptr<Side>> Peers::sides(PeerGroup group, const peers::Re
   }
   std::vector<std::unique_ptr<Side>> sides;
   for (auto& [us, side] : tried) {
-    if (libdist || us <= kTooSlow * fastest) sides.push_back(std::move(side));
+    if (libdist || us <= too_slow * fastest) sides.push_back(std::move(side));
   }
   return sides;
 }

@@ -32,11 +32,15 @@ class Peers {
   // those that are not: the one without a name. Throws PeerLost, and std::runtime_error on a wrong result.
   std::vector<std::unique_ptr<Side>> sides(PeerGroup group, const peers::Request& request,
                                            bool on_host_threads = false);
+  // The same, with those that are far from the fastest.
+  std::vector<std::unique_ptr<Side>> all_sides(PeerGroup group, const peers::Request& request);
   // Throws away those that do not answer any more; their rows go on without them.
   void forget_lost();
   double cpu_us() const;
 
  private:
+  std::vector<std::unique_ptr<Side>> sides_up_to(double too_slow, PeerGroup group,
+                                                 const peers::Request& request, bool on_host_threads);
   struct Offer {
     PeerGroup group;
     PeerOffer start;

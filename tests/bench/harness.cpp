@@ -61,6 +61,23 @@ void sleep_us(double us) {
   }
 }
 
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    char escape[8];
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
 double now_us() { return clock_us(CLOCK_MONOTONIC); }
 double process_cpu_us() { return clock_us(CLOCK_PROCESS_CPUTIME_ID); }
 

@@ -56,6 +56,9 @@ class Side {
   virtual void block(const Plan& plan, Samples& samples) = 0;
 };
 
+// A text as JSON has it.
+std::string quoted(const std::string& text);
+
 double now_us();
 void sleep_us(double us);
 // CPU time: this process's, and everybody's on the machine (in steps of 10 ms).

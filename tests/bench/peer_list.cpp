@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line is GROUP LABEL WORD..., or - LABEL PACKAGES for what is not installed. @RANKS@ is how many ranks;
 // what follows @FAULTS@ in a word is one for the fault matrix alone. A first word with @BENCH@ before it is
-// another way to start a peer that the fault matrix has already.
+// another way to start a peer that the fault matrix has already; with @PROCESSES@, the way for the faults of
+// processes, which has no other. It stands after PACKAGES where that is not installed.
 #include "tests/bench/peer_list.hpp"
 
 #include <fstream>
@@ -11,11 +12,11 @@ namespace bench {
 
 namespace {
 
-const std::string kFaults = "@FAULTS@", kBench = "@BENCH@";
+const std::string kFaults = "@FAULTS@", kBench = "@BENCH@", kProcesses = "@PROCESSES@";
 
 }  // namespace
 
-PeerList read_peer_list(const std::string& path, bool faults) {
+PeerList read_peer_list(const std::string& path, PeerUse use) {
   std::ifstream file(path);
   if (!file)
     throw std::runtime_error(path +
@@ -24,9 +25,12 @@ PeerList read_peer_list(const std::string& path, bool faults) {
   for (std::string line; std::getline(file, line);) {
     const peers::Words words = peers::split(line);
     if (words.size() < 3) continue;
-    if (words[0] == "-") {
+    const bool missing = words[0] == "-";
+    const bool of_processes = missing ? words.back() == kProcesses : words[2].starts_with(kProcesses);
+    if (use == PeerUse::kProcesses ? !of_processes : !missing && of_processes) continue;
+    if (missing) {
       list.missing.push_back(words[1] + ": not installed (" + words[2] + ")");
-    } else if (!faults || !words[2].starts_with(kBench)) {
+    } else if (use == PeerUse::kBench || !words[2].starts_with(kBench)) {
       list.offers.push_back({words[0], words[1], {words.begin() + 2, words.end()}});
     }
   }
@@ -37,7 +41,7 @@ peers::Words peer_command(const PeerOffer& offer, int ranks, bool faults) {
   peers::Words command;
   for (std::string word : offer.words) {
     if (word.starts_with(kFaults) && !faults) continue;
-    for (const std::string& mark : {kFaults, kBench}) {
+    for (const std::string& mark : {kFaults, kBench, kProcesses}) {
       if (word.starts_with(mark)) word.erase(0, mark.size());
     }
     command.push_back(word == "@RANKS@" ? std::to_string(ranks) : word);

@@ -19,8 +19,14 @@ struct PeerList {
   std::vector<std::string> missing;  // those that are not installed, a line each
 };
 
-// Throws std::runtime_error where the list cannot be read. `faults`: for the fault matrix.
-PeerList read_peer_list(const std::string& path, bool faults);
+enum class PeerUse {
+  kBench,
+  kFaults,     // the fault matrix in one process
+  kProcesses,  // and that over workers that are processes
+};
+
+// What is for that use. Throws std::runtime_error where the list cannot be read.
+PeerList read_peer_list(const std::string& path, PeerUse use);
 
 // Its command for this many ranks; `faults`: with what it needs to survive one.
 peers::Words peer_command(const PeerOffer& offer, int ranks, bool faults);

@@ -98,6 +98,12 @@ inline constexpr Target kOverlap{1.25, 1.1};
 inline constexpr Target kBinding4Bytes{3, 1.5};
 inline constexpr Target kBinding1MiB{1.2, 1.05};
 
+// all_reduce of workers that are processes: its speed over that of what it goes over. By Gloo, beside Gloo's fastest
+// algorithm; by gRPC, beside an exchange of bare streams from 1 MiB on.
+inline constexpr Target kWorkersByGloo{1, 1.1};  // <= 64 KiB
+inline constexpr Target kLargeWorkersByGloo{0.9, 1};
+inline constexpr Target kLargeWorkersByGrpc{0.8, 1};
+
 constexpr size_t kLargeBytes = size_t{64} << 20;
 
 // The column of the tables above.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How dist_faults judges peers: check_peers.py DIST_FAULTS, tried with made-up ones, of which each ends in another
-way; check_peers.py DIST_FAULTS LIST LABEL: that a real one of peers.list plays a cell.
+way; check_peers.py DIST_FAULTS --processes: the same of the faults of processes; check_peers.py DIST_FAULTS LIST LABEL:
+that a real one of peers.list plays a cell.
 
 Either way nothing may be left of them."""
 
@@ -62,17 +63,82 @@ for line in sys.stdin:
 SAW = {"named": "named", "error": "error", "silent": "silent", "killed": "killed", "orphan": "killed", "hang": "hang"}
 NEXT = {"named": "right", "error": "error closed", "silent": "wrong", "killed": "", "orphan": "", "hang": ""}
 FILTER = "stalled: all_reduce, blocking"
+# A peer that plays the faults of processes, each in its way: what its rank 0 saw, what it returned with, how long
+# after the cause, and what became of the next collective. Each collective takes some times as long. Its rank 1 is a
+# process that has stopped, or never is. What rank 0 shares in memory must go with it.
+PROCESSES_PEER = """
+import mmap, os, signal, sys, time
+WAYS, LATER, pids = eval(sys.argv[1]), 3e5, sys.argv[2]
+TIMES = {"all_reduce": 1, "reduce_to_root": 2, "broadcast": 10, "all_gather": 20, "barrier": 30}
+def say(*words):
+    print(*words, sep="\\t", flush=True)
+def write(folder, rank, event, at, words=""):
+    with open(os.path.join(folder, str(rank)), "a") as file:
+        file.write(f"{event} {at} {words}\\n")
+def note():
+    with open(os.path.join(pids, "rank-" + str(os.getpid())), "w"):
+        pass
+note()
+say("@ready", "Made-up", "")
+for line in sys.stdin:
+    command, *words = line.rstrip("\\n").split("\\t")
+    if command == "quit":
+        break
+    fault, collective = words[:2]
+    if fault not in WAYS or command == "can":
+        say(*(["@yes"] if fault in WAYS else ["@no", "no " + fault]))
+        continue
+    folder, (saw, words, after, next_words) = words[2], WAYS[fault]
+    say("@begun", "0")
+    now = time.monotonic() * 1e6
+    if fault != "never_started" and os.fork() == 0:
+        note()
+        write(folder, 1, "here", now, os.getpid())
+        while True:
+            os.kill(os.getpid(), signal.SIGSTOP)
+    with open("/dev/shm/dist_faults-made-up-" + str(os.getpid()), "w+b") as file:
+        file.truncate(4096)
+        shared = mmap.mmap(file.fileno(), 4096)
+    write(folder, 0, "here", now, os.getpid())
+    if saw == "killed":
+        time.sleep(0.5)  # as many looks of the harness as a library's start takes
+    cause = now + (LATER if fault in ("late", "never_started") else 0)
+    write(folder, 0, "cause", cause)
+    if saw == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if saw != "hang":
+        write(folder, 0, "back", cause + after * TIMES[collective], words)
+        write(folder, 0, "next", cause + after, next_words)
+    time.sleep(1000)
+"""
+LOST = "error a rank has left"
+WAYS = {
+    "early_return": ("error", "error Connection closed by peer", 3000, LOST),
+    "error_returned": ("named", "error worker 1 has failed: no row 7", 2000, LOST),
+    "other_collective": ("named", "error task:1 called all_gather", 1500, "right"),
+    "other_op": ("silent", "wrong", 100, "right"),
+    "other_dtype": ("silent", "right", 100, "right"),
+    "other_shape": ("killed", "", 0, ""),
+    "other_root": ("error", "error timed out after 11 s", 2000, "error timed out"),
+    "other_order": ("hang", "", 0, ""),
+    "late": ("error", "error deadline exceeded", 4000, "error closed"),
+    "killed": ("named", "error /job:worker/replica:0/task:1 is down", 5000, LOST),
+    "exited": ("error", "error /job:worker/replica:0/task:0: reset", 6000, LOST),
+    "stopped": ("named", "error rank 1 does not answer", 7000, LOST),
+    "never_started": ("error", "error timed out", 8000, LOST),
+}
 
 
-def run(faults, folder, peers):
-    """The output and the JSON of one cell of all peers of a list."""
+def run(faults, folder, peers, *more, code=0):
+    """The output and the JSON of one cell of all peers of a list, or of those that `more` says."""
     report = folder / "run.json"
+    what = more or ("--quick", "--filter", FILTER)
     done = subprocess.run(
-        [faults, "--report", "--quick", "--filter", FILTER, "--peers", peers, "--json", report],
+        [faults, "--report", *what, "--peers", peers, "--json", report],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
     print(done.stdout)
-    assert done.returncode == 0, done.returncode
+    assert done.returncode == code, done.returncode
     return done.stdout, json.loads(report.read_text())
 
 
@@ -112,11 +178,79 @@ def check_made_up(faults, folder):
     assert not left, left
 
 
+def check_processes(faults, folder):
+    script, pids = folder / "peer.py", folder / "pids"
+    script.write_text(PROCESSES_PEER)
+    pids.mkdir()
+    lines = [
+        ("mpi", "all", "@PROCESSES@" + sys.executable, script, repr(WAYS), pids),
+        ("mpi", "few", "@PROCESSES@" + sys.executable, script, repr({"killed": WAYS["killed"]}), pids),
+        ("mpi", "of one process", sys.executable, script, repr(WAYS), pids),
+        ("-", "absent", "pip: absent", "@PROCESSES@"),
+        ("-", "absent of one process", "pip: other"),
+    ]
+    peers = folder / "peers.list"
+    peers.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+    output, report = run(faults, folder, peers, "--workers", "--processes", "--quick")
+
+    assert {cell["peer"] for cell in report["peers"]} == {"all", "few"}, report["peers"]
+    cells = {cell["fault"]: cell for cell in report["peers"] if cell["peer"] == "all"}
+    assert set(cells) == set(WAYS), cells
+    for fault, (saw, message, after, next_words) in WAYS.items():
+        cell = cells[fault]
+        assert (cell["saw"], cell["next"], cell["leftovers"]) == (saw, next_words, 0), cell
+        (witness,) = cell["witnesses"]
+        assert (witness["rank"], witness["message"]) == (0, message), cell
+        assert (witness["us"] is None) == (saw == "hang"), cell
+    times = {(each["peer"], each["fault"]): each for each in report["times"]}
+    for fault, (saw, _, after, _) in WAYS.items():
+        returned = saw not in ("killed", "hang")
+        assert times["all", fault]["returns"] == returned, times["all", fault]
+        after *= 10 if fault == "other_root" else 1  # the quick one is of a broadcast
+        assert not returned or abs(times["all", fault]["p50_us"] - after) < 1, times["all", fault]
+        assert times["libdist", fault]["returns"] > 0, times["libdist", fault]
+    for cell in report["peers"]:
+        assert cell["peer"] == "all" or cell["fault"] == "killed" or cell["not_played"] == "no " + cell["fault"], cell
+    assert report["peers_missing"] == ["absent: not installed (pip: absent)"], report["peers_missing"]
+    check_table(output)
+
+    # Of all collectives; of libdist no cell is left, which is not well.
+    output, report = run(faults, folder, peers, "--workers", "--processes", "--filter", ", few", code=1)
+    (times,) = report["times"]
+    assert times["returns"] == 5 and abs(times["p50_us"] - 50000) < 1 and abs(times["p99_us"] - 150000) < 1, times
+    assert "  named 50 ms / 150 ms\n" in output, output
+    started = [name.name.rpartition("-")[2] for name in pids.iterdir()]
+    left = [process for process in started if lives(process)]
+    assert not left, left
+    shared = [process for process in started if pathlib.Path(f"/dev/shm/dist_faults-made-up-{process}").exists()]
+    assert not shared, shared
+
+
+def check_table(output):
+    """Fault by fault what the table says of both peers."""
+    table = {row.split()[0]: row for row in output[output.index("hangs\n") :].splitlines() if row.strip()}
+    for fault, words in {
+        "early_return": "error 3 ms",
+        "error_returned": "named 2 ms",
+        "other_collective": "named 1.5 ms +",
+        "other_op": "silent +",
+        "other_order": "hang",
+        "other_root": "error 20 ms",
+        "killed": "named 5 ms",
+        "never_started": "error 8 ms",
+    }.items():
+        assert f"  {words}  " in table[fault] + "  ", (fault, table[fault])
+        assert "  named " in table[fault], table[fault]
+
+
 def check_real(faults, folder, everything, label):
     peers = folder / "peers.list"
     with open(everything, encoding="utf-8") as lines:
-        peers.write_text("".join(line for line in lines if line.split("\t")[1] == label))
-    _, report = run(faults, folder, peers)
+        mine = [line for line in lines if line.split("\t")[1] == label]
+    peers.write_text("".join(mine))
+    processes = "@PROCESSES@" in mine[0]
+    more = ("--workers", "--processes", "--quick", "--filter", "killed: ") if processes else ()
+    _, report = run(faults, folder, peers, *more)
     (cell,) = report["peers"]
     assert cell["saw"] in SAW.values() and cell["leftovers"] == 0, cell
     assert cell["witnesses"], cell
@@ -124,7 +258,9 @@ def check_real(faults, folder, everything, label):
 
 def main(faults, *real):
     with tempfile.TemporaryDirectory() as name:
-        if real:
+        if real == ("--processes",):
+            check_processes(faults, pathlib.Path(name))
+        elif real:
             check_real(faults, pathlib.Path(name), *real)
         else:
             check_made_up(faults, pathlib.Path(name))

@@ -37,6 +37,19 @@ constexpr int32_t kExchanged[] = {DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_RE
                                   DIST_COLLECTIVE_BROADCAST, DIST_COLLECTIVE_ALL_GATHER,
                                   DIST_COLLECTIVE_BARRIER};
 
+struct ComparedFault {
+  WorkerFault fault;
+  Fault like;
+};
+constexpr ComparedFault kComparedOfProcesses[] = {
+    {WorkerFault::kEarlyReturn, Fault::kEarlyReturn}, {WorkerFault::kErrorReturned, Fault::kErrorReturned},
+    {WorkerFault::kOtherCollective, Fault::kSkipped}, {WorkerFault::kOtherOp, Fault::kWrongOp},
+    {WorkerFault::kOtherDtype, Fault::kWrongDtype},   {WorkerFault::kOtherShape, Fault::kWrongCount},
+    {WorkerFault::kOtherRoot, Fault::kWrongRoot},     {WorkerFault::kOtherOrder, Fault::kSwappedOrder},
+    {WorkerFault::kLate, Fault::kPastDeadline},       {WorkerFault::kKilled, Fault::kThreadGone},
+    {WorkerFault::kExited, Fault::kThreadGone},       {WorkerFault::kStopped, Fault::kStalled},
+    {WorkerFault::kNeverStarted, Fault::kStalled}};
+
 bool means_something(Fault fault, int32_t collective) {
   Cell cell;
   cell.collective = collective;
@@ -65,14 +78,14 @@ std::string text_of(const Trial& trial) {
          " of " + std::to_string(trial.ranks) + ", " + trial.peer->label;
 }
 
-void add_plays(const ComparisonOptions& options, Peer& peer) {
-  for (const Fault fault : kCompared) {
+void add_plays(const ComparisonOptions& options, const std::vector<Compared>& faults, Peer& peer) {
+  for (const Compared& each : faults) {
     for (const int32_t collective : kExchanged) {
-      if (!means_something(fault, collective)) continue;
+      if (!means_something(each.like, collective)) continue;
       const int32_t quick =
-          fault == Fault::kWrongRoot ? DIST_COLLECTIVE_BROADCAST : DIST_COLLECTIVE_ALL_REDUCE;
+          each.like == Fault::kWrongRoot ? DIST_COLLECTIVE_BROADCAST : DIST_COLLECTIVE_ALL_REDUCE;
       if (options.quick && collective != quick) continue;
-      const Trial trial{&peer.offer, fault_name(fault), collective_name(collective), kRanks};
+      const Trial trial{&peer.offer, each.fault, collective_name(collective), kRanks};
       if (text_of(trial).find(options.filter) != std::string::npos) peer.plays.push_back({trial, {}});
     }
   }
@@ -140,8 +153,16 @@ std::string shown(double us) {
   return text;
 }
 
+// The median; of processes the 99th percentile, too, where that reads otherwise.
+std::string shown(std::vector<double> us, bool processes) {
+  if (!processes) return shown(bench::median(us));
+  const std::string middle = shown(quantile(us, 0.5));
+  const std::string late = shown(quantile(us, 0.99));
+  return middle == late ? middle : middle + " / " + late;
+}
+
 // What a peer did with one fault: how often it ended how, and when. Lines, the better first.
-std::vector<std::string> summary(const std::vector<const TrialResult*>& results) {
+std::vector<std::string> summary(const std::vector<const TrialResult*>& results, bool processes) {
   struct Kind {
     int count = 0, went_on = 0;
     std::vector<double> us;
@@ -162,27 +183,38 @@ std::vector<std::string> summary(const std::vector<const TrialResult*>& results)
     const bool some = kind.count < static_cast<int>(results.size());
     std::string line = (some ? std::to_string(kind.count) + " " : "") + saw_name(static_cast<Saw>(saw));
     const bool timed = static_cast<Saw>(saw) != Saw::kHung && static_cast<Saw>(saw) != Saw::kSilent;
-    if (timed) line.append(" ").append(shown(bench::median(kind.us)));
+    if (timed) line.append(" ").append(shown(kind.us, processes));
     if (kind.went_on == kind.count) line += " +";
     lines.push_back(line);
   }
   return lines;
 }
 
-std::vector<std::string> own_summary(const std::vector<ClassResult>& libdist, Fault fault) {
+std::vector<double> own_us(const Compared& fault) {
   std::vector<double> us;
-  int64_t cells = 0, bad = 0;
-  for (const ClassResult& result : libdist) {
-    if (result.fault != fault || result.form != Form::kBlocking) continue;
-    cells += result.cells;
-    bad += result.wrong + result.leftovers;
-    for (const int64_t ns : result.latencies_ns) us.push_back(static_cast<double>(ns) * 1e-3);
-  }
-  if (cells == 0) return {};
+  for (const int64_t ns : fault.libdist.latencies_ns) us.push_back(static_cast<double>(ns) * 1e-3);
+  return us;
+}
+
+std::vector<std::string> own_summary(const Compared& fault, bool processes) {
+  const int64_t bad = fault.libdist.wrong + fault.libdist.leftovers;
+  if (fault.libdist.cells == 0) return {};
   if (bad != 0) return {std::to_string(bad) + " wrong"};
-  std::string line = "named ";
-  if (!us.empty()) line.append(shown(bench::median(us))).append(" ");
-  return {line.append("+")};
+  std::string line = "named";
+  const std::vector<double> us = own_us(fault);
+  if (!us.empty()) line.append(" ").append(shown(us, processes));
+  return {line.append(fault.goes_on ? " +" : "")};
+}
+
+// Of one fault, when those returned who did.
+std::string times_json(const std::string& who, const std::string& fault, const std::vector<double>& us) {
+  std::string text = "    {\"peer\": " + quoted(who) + ", \"fault\": " + quoted(fault) +
+                     ", \"returns\": " + std::to_string(us.size());
+  if (us.empty()) return text + "}";
+  char numbers[64];
+  std::snprintf(numbers, sizeof numbers, ", \"p50_us\": %.1f, \"p99_us\": %.1f}", quantile(us, 0.5),
+                quantile(us, 0.99));
+  return text + numbers;
 }
 
 std::string to_json(const Peer& peer, const Play& play) {
@@ -204,23 +236,25 @@ std::string to_json(const Peer& peer, const Play& play) {
   return text + "]}";
 }
 
-SideBySide table_of(const std::vector<Peer>& peers, const std::vector<ClassResult>& libdist) {
+// Those of one fault that were played.
+std::vector<const TrialResult*> results_of(const Peer& peer, const Compared& fault) {
+  std::vector<const TrialResult*> results;
+  for (const Play& play : peer.plays) {
+    if (play.trial.fault == fault.fault && play.result.why_not.empty()) results.push_back(&play.result);
+  }
+  return results;
+}
+
+SideBySide table_of(const std::vector<Peer>& peers, const std::vector<Compared>& faults, bool processes) {
   SideBySide table;
   table.columns.push_back("libdist");
   for (const Peer& peer : peers) {
     const size_t blank = peer.offer.label.find(' ');  // what follows tells apart those of one name
     table.columns.push_back(peer.name + (blank == std::string::npos ? "" : peer.offer.label.substr(blank)));
   }
-  for (const Fault fault : kCompared) {
-    SideBySide::Row row{fault_name(fault), {own_summary(libdist, fault)}};
-    for (const Peer& peer : peers) {
-      std::vector<const TrialResult*> results;
-      for (const Play& play : peer.plays) {
-        if (play.trial.fault == fault_name(fault) && play.result.why_not.empty())
-          results.push_back(&play.result);
-      }
-      row.cells.push_back(summary(results));
-    }
+  for (const Compared& fault : faults) {
+    SideBySide::Row row{fault.fault, {own_summary(fault, processes)}};
+    for (const Peer& peer : peers) row.cells.push_back(summary(results_of(peer, fault), processes));
     const bool any =
         std::any_of(row.cells.begin(), row.cells.end(), [](const auto& c) { return !c.empty(); });
     if (any) table.rows.push_back(std::move(row));
@@ -243,8 +277,19 @@ void print_reasons(const Peer& peer) {
   }
 }
 
+// Adds what libdist did with the fault in the blocking form.
+template <class Result, class AnyFault>
+void add_blocking(const std::vector<Result>& results, AnyFault fault, Tally& sum) {
+  for (const Result& result : results) {
+    if (result.fault != fault || result.form != Form::kBlocking) continue;
+    sum.cells += result.cells, sum.wrong += result.wrong, sum.leftovers += result.leftovers;
+    sum.latencies_ns.insert(sum.latencies_ns.end(), result.latencies_ns.begin(), result.latencies_ns.end());
+  }
+}
+
 // Members of a JSON object.
-std::string to_json(const std::vector<Peer>& peers, const std::vector<std::string>& missing) {
+std::string to_json(const std::vector<Peer>& peers, const std::vector<Compared>& faults,
+                    const std::vector<std::string>& missing) {
   std::string json =
       "  \"guard_s\": " + std::to_string(static_cast<int>(kGuardUs * 1e-6)) + ",\n  \"peers\": [";
   const char* separator = "\n";
@@ -254,6 +299,23 @@ std::string to_json(const std::vector<Peer>& peers, const std::vector<std::strin
       separator = ",\n";
     }
   }
+  json += "\n  ],\n  \"times\": [";
+  separator = "\n";
+  for (const Compared& fault : faults) {
+    if (fault.libdist.cells != 0)
+      json += separator + times_json("libdist", fault.fault, own_us(fault)), separator = ",\n";
+    for (const Peer& peer : peers) {
+      const std::vector<const TrialResult*> results = results_of(peer, fault);
+      if (results.empty()) continue;
+      std::vector<double> us;
+      for (const TrialResult* result : results) {
+        for (const Witness& witness : result->witnesses) {
+          if (witness.us >= 0 && witness.saw != Saw::kKilled) us.push_back(witness.us);
+        }
+      }
+      json += separator + times_json(peer.offer.label, fault.fault, us), separator = ",\n";
+    }
+  }
   json += "\n  ],\n  \"peers_missing\": [";
   for (const std::string& each : missing) json += (&each == &missing.front() ? "" : ", ") + quoted(each);
   return json + "]";
@@ -261,8 +323,30 @@ std::string to_json(const std::vector<Peer>& peers, const std::vector<std::strin
 
 }  // namespace
 
-std::string compare(const ComparisonOptions& options, const std::vector<ClassResult>& libdist) {
-  bench::PeerList list = bench::read_peer_list(options.list, true);
+std::vector<Compared> compared(const std::vector<ClassResult>& results) {
+  std::vector<Compared> faults;
+  for (const Fault fault : kCompared) {
+    faults.push_back({fault_name(fault), fault, true, {}});
+    add_blocking(results, fault, faults.back().libdist);
+  }
+  return faults;
+}
+
+std::vector<Compared> compared(const std::vector<ProcessResult>& results) {
+  std::vector<Compared> faults;
+  for (const auto& [fault, like] : kComparedOfProcesses) {
+    WorkerCell cell;
+    cell.fault = fault;
+    const bool goes_on = !cell.loses() && fault != WorkerFault::kNeverStarted;
+    faults.push_back({worker_fault_name(fault), like, goes_on, {}});
+    add_blocking(results, fault, faults.back().libdist);
+  }
+  return faults;
+}
+
+std::string compare(const ComparisonOptions& options, const std::vector<Compared>& faults) {
+  bench::PeerList list = bench::read_peer_list(
+      options.list, options.processes ? bench::PeerUse::kProcesses : bench::PeerUse::kFaults);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);  // some abort, as is their way
@@ -270,18 +354,23 @@ std::string compare(const ComparisonOptions& options, const std::vector<ClassRes
   peers.reserve(list.offers.size());  // its trials point into it
   for (bench::PeerOffer& offer : list.offers) {
     peers.push_back({std::move(offer), "", {}});
-    add_plays(options, peers.back());
+    add_plays(options, faults, peers.back());
     if (peers.back().plays.empty()) peers.pop_back();
   }
   play_all(peers);
   end_orphans();
-  print(table_of(peers, libdist));
+  print(table_of(peers, faults, options.processes));
   std::printf(
       "\nnamed: an error that says which rank; +: the same ranks' next collective works; "
       "-: not played, for a reason below\n");
+  if (options.processes) {
+    std::printf(
+        "times: p50 / p99 from the cause; in late and never_started that is the deadline of who waits, where "
+        "there is one\n");
+  }
   for (const Peer& peer : peers) print_reasons(peer);
   for (const std::string& missing : list.missing) std::printf("  %s\n", missing.c_str());
-  return to_json(peers, list.missing);
+  return to_json(peers, faults, list.missing);
 }
 
 }  // namespace faults

@@ -146,7 +146,8 @@ int usage() {
                "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
                "  --peers LIST      what peers.list of a build with -Dpeers=enabled has plays what it can "
                "express, too:\n"
-               "                    a table beside libdist; ./dev faults --peers makes that list\n"
+               "                    a table beside libdist, also with --processes; ./dev faults --peers "
+               "makes that list\n"
                "  --workers         the matrix over several workers, which has faults of its own\n"
                "  --processes       with --workers: each a process, on gRPC\n"
                "  --namespaces      instead: each in a network namespace, over links that fail, lose and are "
@@ -198,8 +199,8 @@ int main(int argc, char** argv) {
       return usage();
     }
   }
-  if (reports == (fault != nullptr) || (workers && !to.peers.empty()) || (processes && !workers) ||
-      ((namespaces || hold) && !(processes && reports)))
+  if (reports == (fault != nullptr) || ((workers != processes || namespaces) && !to.peers.empty()) ||
+      (processes && !workers) || ((namespaces || hold) && !(processes && reports)))
     return usage();
   the_options.whole = reports && !quick;
   guard_against_hangs();

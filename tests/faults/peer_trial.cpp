@@ -22,7 +22,7 @@
 namespace faults {
 namespace {
 
-constexpr double kUnderWayUs = 60e6;  // a compiler may have to be run before the cause
+constexpr double kUnderWayUs = 120e6;  // a compiler may have to be run before the cause, or Python be started
 constexpr double kNextUs = 3e6;
 constexpr double kLookUs = 2e3;
 constexpr double kEndUs = 2e6;
@@ -156,10 +156,14 @@ class Watch {
   void look() {
     for (int rank = 0; rank < trial_.ranks; ++rank) {
       auto events = journal_of(folder_, rank);
-      // What it shares is there now, and the fault, which may end it, a few looks away.
-      if (events.count("inside") != 0 && files_.empty()) add_shared_memory_of(known(), files_);
       if (events.count("cause") != 0) cause_us_ = events["cause"].us;
-      if (events.count("here") != 0) pids_[rank] = std::atoi(events["here"].words.c_str());
+      if (events.count("here") != 0 && pids_.count(rank) == 0) {
+        pids_[rank] = std::atoi(events["here"].words.c_str());
+        add_shared_memory_of({pids_[rank]}, files_);
+      }
+      // What it shares is all there now, and the fault, which may end it, a few looks away: too few on a busy machine, so that
+      // the most was noted when it came.
+      if (events.count("inside") != 0 && !inside_) add_shared_memory_of(known(), files_), inside_ = true;
       for (Witness& witness : result_.witnesses) {
         if (witness.rank == rank) testify(witness, events);
       }
@@ -181,7 +185,7 @@ class Watch {
       const bool named = error && names(back.words, trial_.ranks - 1);
       witness.saw = named ? Saw::kNamed : error ? Saw::kError : Saw::kSilent;
     } else if (is_gone(witness.rank)) {
-      witness.us = bench::now_us() - cause_us_;
+      witness.us = std::max(0.0, bench::now_us() - cause_us_);  // the cause may be a deadline ahead
       witness.saw = Saw::kKilled;
     }
   }
@@ -212,6 +216,7 @@ class Watch {
   std::map<int, pid_t> pids_;
   std::set<int> had_next_;
   std::set<std::string> files_;
+  bool inside_ = false;
   double cause_us_ = -1;
 };
 

@@ -91,9 +91,12 @@ class ProcessJob {
         setup_.cut();
       }
     }
-    if (cell_.fault == WorkerFault::kStopped || cell_.fault == WorkerFault::kCutOff) {
+    if (cell_.fault == WorkerFault::kCutOff) {
       over = page_->await([this] { return page_->peers_runs_are_over() || any_ended(); }, end - now_ns());
-      if (cell_.fault == WorkerFault::kStopped) kill(processes_[cell_.guilty].pid, SIGCONT);
+    } else if (cell_.fault == WorkerFault::kStopped) {
+      // Each has given it up by then, by its own lease: who has only heard of it from another still listens to worker 0.
+      over = page_->await([this] { return page_->peers_are_told() || any_ended(); }, end - now_ns());
+      kill(processes_[cell_.guilty].pid, SIGCONT);
     }
     std::string trouble = over ? "" : "the peers' runs do not end";
     for (int w = 0; w < cell_.workers && trouble.empty(); ++w) trouble = await_end(w, end);

@@ -15,23 +15,17 @@
 
 namespace faults {
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out + "\"";
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  const auto at = static_cast<std::size_t>(std::lround(share * static_cast<double>(values.size() - 1)));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
+  return values[at];
 }
 
 namespace {
 
-double microseconds(std::vector<int64_t>& latencies_ns, double share) {
-  if (latencies_ns.empty()) return 0;
-  const auto at = static_cast<std::size_t>(std::lround(share * static_cast<double>(latencies_ns.size() - 1)));
-  std::nth_element(latencies_ns.begin(), latencies_ns.begin() + static_cast<std::ptrdiff_t>(at),
-                   latencies_ns.end());
-  return static_cast<double>(latencies_ns[at]) * 1e-3;
+double microseconds(const std::vector<int64_t>& latencies_ns, double share) {
+  return quantile({latencies_ns.begin(), latencies_ns.end()}, share) * 1e-3;
 }
 
 class Table {
@@ -125,7 +119,8 @@ bool report(const Options& options, const ReportOptions& to) {
   }
   const bool well = table.end();
   std::string more;
-  if (!to.peers.empty()) more = ",\n" + compare({to.peers, !options.whole, options.filter}, results);
+  if (!to.peers.empty())
+    more = ",\n" + compare({to.peers, !options.whole, options.filter, false}, compared(results));
   return (to.json.empty() || write_file(to.json, table.json("\"members\": [2, 3, 4, 8]", more))) && well;
 }
 
@@ -144,6 +139,7 @@ bool report_processes(const Options& options, const ReportOptions& to, bool name
   Table table("form", options.seed, "a lease of 2 s");
   bool held = true;
   std::string why_not;
+  std::vector<ProcessResult> results;
   for (int fault = 0; fault < kLinkFaults && namespaces; ++fault) {
     std::string why;
     for (LinkResult& result : play_links(static_cast<LinkFault>(fault), options, &why)) {
@@ -158,11 +154,15 @@ bool report_processes(const Options& options, const ReportOptions& to, bool name
     for (ProcessResult& result : play_all_processes(static_cast<WorkerFault>(fault), options)) {
       table.add(worker_fault_name(result.fault), form_name(result.form), result);
       held = (!hold || holds(result.fault, result)) && held;
+      results.push_back(std::move(result));
     }
   }
   const bool well = table.end(!why_not.empty()) && held;
+  std::string more;
+  if (!to.peers.empty())
+    more = ",\n" + compare({to.peers, !options.whole, options.filter, true}, compared(results));
   const char* const axes = "\"workers\": [2, 3], \"replicas\": [1, 2]";
-  return (to.json.empty() || write_file(to.json, table.json(axes, ""))) && well;
+  return (to.json.empty() || write_file(to.json, table.json(axes, more))) && well;
 }
 
 }  // namespace faults

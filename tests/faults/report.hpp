@@ -3,7 +3,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "tests/bench/harness.hpp"
 #include "tests/faults/matrix.hpp"
 
 namespace faults {
@@ -23,7 +25,10 @@ bool report_workers(const Options& options, const ReportOptions& to);
 // the slowest return is later than the contract says.
 bool report_processes(const Options& options, const ReportOptions& to, bool namespaces, bool hold);
 
+// The value below which that share of them lies; 0 of none.
+double quantile(std::vector<double> values, double share);
+
 // As JSON has it.
-std::string quoted(const std::string& text);
+using bench::quoted;
 
 }  // namespace faults

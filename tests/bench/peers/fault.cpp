@@ -4,6 +4,7 @@
 #include "tests/bench/peers/fault.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ constexpr std::array<Word<Collective>, 5> kCollectives{{{"all_reduce", Collectiv
                                                         {"broadcast", Collective::kBroadcast},
                                                         {"all_gather", Collective::kAllGather},
                                                         {"barrier", Collective::kBarrier}}};
-constexpr std::array<Word<Fault>, 12> kFaults{{{"early_return", Fault::kEarlyReturn},
+constexpr std::array<Word<Fault>, 23> kFaults{{{"early_return", Fault::kEarlyReturn},
                                                {"error_returned", Fault::kErrorReturned},
                                                {"skipped", Fault::kSkipped},
                                                {"extra", Fault::kExtra},
@@ -44,7 +45,19 @@ constexpr std::array<Word<Fault>, 12> kFaults{{{"early_return", Fault::kEarlyRet
                                                {"wrong_root", Fault::kWrongRoot},
                                                {"stalled", Fault::kStalled},
                                                {"past_deadline", Fault::kPastDeadline},
-                                               {"thread_gone", Fault::kThreadGone}}};
+                                               {"thread_gone", Fault::kThreadGone},
+                                               // As the matrix over processes has them.
+                                               {"other_collective", Fault::kOtherCollective},
+                                               {"other_op", Fault::kWrongOp},
+                                               {"other_dtype", Fault::kWrongDtype},
+                                               {"other_shape", Fault::kWrongCount},
+                                               {"other_root", Fault::kWrongRoot},
+                                               {"other_order", Fault::kSwappedOrder},
+                                               {"late", Fault::kLate},
+                                               {"killed", Fault::kThreadGone},
+                                               {"exited", Fault::kExited},
+                                               {"stopped", Fault::kStopped},
+                                               {"never_started", Fault::kNeverStarted}}};
 
 template <class T, size_t N>
 bool find(const std::array<Word<T>, N>& words, const std::string& text, T& value) {
@@ -65,10 +78,11 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  void write(const char* event, std::string words = "") const {
+  // `later_us`: of an event that is known ahead of its time.
+  void write(const char* event, std::string words = "", double later_us = 0) const {
     std::replace(words.begin(), words.end(), '\n', ' ');
     std::string line = event;
-    line += ' ' + std::to_string(now_us()) + ' ' + words + '\n';
+    line += ' ' + std::to_string(now_us() + later_us) + ' ' + words + '\n';
     [[maybe_unused]] const ssize_t sent = ::write(fd_, line.data(), line.size());
   }
   bool has(int rank, const std::string& event) const {
@@ -121,6 +135,12 @@ class Actor {
   void await(int rank, const char* event) const {
     while (!journal_.has(rank, event)) sleep_us(kLookUs);
   }
+  void await_all_others(const char* event) const {
+    for (int r = 0; r < guilty_; ++r) await(r, event);
+  }
+  bool is(Fault fault) const { return request_.fault == fault; }
+  bool by_deadline() const { return is(Fault::kLate) || is(Fault::kNeverStarted); }
+  bool do_well();
   bool misbehave();
   void next(bool all);
 
@@ -131,16 +151,18 @@ class Actor {
 };
 
 bool Actor::exchange(Collective collective, Tag tag, bool wrong) {
-  const auto is = [&](Fault fault) { return wrong && request_.fault == fault; };
+  const auto wrong_by = [&](Fault fault) { return wrong && is(fault); };
+  if (wrong_by(Fault::kOtherCollective)) collective = other();
   const auto ranks = static_cast<size_t>(ranks_);
   std::vector<float> in(kCount + 1, static_cast<float>(rank_ + 1));
   std::vector<float> out((kCount + 1) * ranks);
-  Exchange mine{collective, is(Fault::kWrongDtype), is(Fault::kWrongOp), kCount, 0, tag, in.data(),
-                out.data()};
-  if (is(Fault::kWrongCount)) ++mine.count;
+  Exchange mine{
+      collective, wrong_by(Fault::kWrongDtype), wrong_by(Fault::kWrongOp), kCount, 0, tag, in.data(),
+      out.data()};
+  if (wrong_by(Fault::kWrongCount)) ++mine.count;
   // The root is where the others depend on the guilty one.
   if (collective == Collective::kBroadcast) mine.root = guilty_;
-  if (is(Fault::kWrongRoot)) mine.root = (mine.root + 1) % ranks_;
+  if (wrong_by(Fault::kWrongRoot)) mine.root = (mine.root + 1) % ranks_;
   library_.exchange(mine);
 
   const auto all_are = [&](size_t begin, float value) {
@@ -178,20 +200,30 @@ bool Actor::play() {
     if (!misbehave()) return false;
   } else {
     journal_.write("inside");
-    record("back", [this] {
-      const bool right = step();
-      return after() && right;
-    });
+    if (by_deadline()) journal_.write("cause", "", library_.deadline_us());
+    record("back", [this] { return do_well(); });
   }
-  const bool gone = request_.fault == Fault::kThreadGone || request_.fault == Fault::kEarlyReturn;
+  const bool gone = is(Fault::kThreadGone) || is(Fault::kEarlyReturn) || is(Fault::kExited) ||
+                    is(Fault::kStopped) || is(Fault::kNeverStarted);
   next(!gone);
   return true;
 }
 
+bool Actor::do_well() {
+  if (is(Fault::kNeverStarted)) {
+    library_.start_anew();
+    return true;
+  }
+  const bool right = step();
+  return after() && right;
+}
+
 bool Actor::misbehave() {
-  for (int r = 0; r < guilty_; ++r) await(r, "inside");
-  sleep_us(kPeersAreInsideUs);
-  journal_.write("cause");
+  await_all_others("inside");
+  if (!by_deadline()) {
+    sleep_us(kPeersAreInsideUs);
+    journal_.write("cause");
+  }
   switch (request_.fault) {
     case Fault::kEarlyReturn: return false;
     case Fault::kErrorReturned:
@@ -199,6 +231,10 @@ bool Actor::misbehave() {
       journal_.write("back", "error of its own");
       break;
     case Fault::kThreadGone: library_.vanish(); break;
+    case Fault::kExited: _exit(0);
+    case Fault::kStopped:
+      for (;;) raise(SIGSTOP);
+    case Fault::kNeverStarted: await_all_others("back"); return false;
     case Fault::kSkipped: record("back", [this] { return after(); }); break;
     case Fault::kExtra:
       record("back", [this] { return exchange(other(), kExtra) && step() && after(); });
@@ -206,8 +242,9 @@ bool Actor::misbehave() {
     case Fault::kSwappedOrder: record("back", [this] { return after() && step(); }); break;
     case Fault::kStalled:
     case Fault::kPastDeadline:
-      for (int r = 0; r < guilty_; ++r) await(r, "back");
-      if (request_.fault == Fault::kStalled) {
+    case Fault::kLate:
+      await_all_others("back");
+      if (is(Fault::kStalled)) {
         journal_.write("back", "right");
       } else {
         record("back", [this] { return step() && after(); });
@@ -225,7 +262,7 @@ bool Actor::misbehave() {
 // Where a library can make do without the guilty one, the others go on among themselves.
 void Actor::next(bool all) {
   // Who said that it failed goes on at once: its library may have the news to tell meanwhile.
-  bool failed = rank_ == guilty_ && request_.fault == Fault::kErrorReturned;
+  bool failed = rank_ == guilty_ && is(Fault::kErrorReturned);
   for (int r = 0; !failed && r < (all ? ranks_ : guilty_); ++r) {
     await(r, "back");
     failed = journal_.has_error(r);
@@ -240,7 +277,10 @@ void Actor::next(bool all) {
 
 // Why it cannot be played, or null.
 const char* reason(const Library& library, const FaultRequest& request) {
-  if (request.fault == Fault::kPastDeadline && !library.has_deadline()) return "it has no deadline";
+  const bool needs_deadline = request.fault == Fault::kPastDeadline || request.fault == Fault::kLate;
+  if (needs_deadline && library.deadline_us() == 0) return "it has no deadline";
+  if (request.fault == Fault::kNeverStarted && !library.starts_alone())
+    return "its launcher starts all ranks or none";
   const bool other_root = request.collective == Collective::kBroadcast || request.fault == Fault::kWrongRoot;
   if (other_root && !library.has_any_root()) return "it takes root 0 alone";
   return nullptr;

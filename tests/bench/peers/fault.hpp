@@ -2,12 +2,14 @@
 // The fault matrix, as far as a library can express it: the last rank does one thing wrong in one collective,
 // and every rank writes down what became of its calls.
 //
+// With the faults of one process, or those of processes, which are for peers whose ranks are processes.
+//
 //   faults: can FAULT COLLECTIVE           peer: @yes  or  @no WHY
 //   faults: fault FAULT COLLECTIVE FOLDER  peer: @begun RANK...  those that will write what they saw
 //
 // A rank appends lines to FOLDER/RANK, so that what it saw outlives it: "EVENT MICROSECONDS WORDS", by the
 // monotonic clock. "here PID" comes first; then "inside" before the call in question, or "cause" by the
-// guilty one; "back" with "right", "wrong" (no error, though not what all meant) or "error MESSAGE"; "next"
+// guilty one, or by who waits, ahead of time, where the cause is its deadline; "back" with "right", "wrong" (no error, though not what all meant) or "error MESSAGE"; "next"
 // in the same way, of one more collective that all who are left make well.
 #pragma once
 
@@ -34,6 +36,12 @@ enum class Fault {
   kStalled,       // never comes
   kPastDeadline,  // comes after the others' deadline
   kThreadGone,    // the thread, or the process
+  // Of processes alone.
+  kOtherCollective,
+  kLate,          // as kPastDeadline, but the deadline is the cause
+  kExited,        // without a word, but well
+  kStopped,       // the process, until it is ended
+  kNeverStarted,  // its peers start, and it does not
 };
 
 // One rank's side of a collective.

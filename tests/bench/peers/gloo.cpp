@@ -13,6 +13,7 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/hash_store.h>
+#include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -32,6 +33,7 @@ namespace {
 
 using namespace bench;
 using GlooContext = std::shared_ptr<gloo::rendezvous::Context>;
+using Device = std::shared_ptr<gloo::transport::Device>;
 using Reduce = void (*)(void*, const void*, const void*, size_t);
 
 constexpr std::chrono::seconds kDeadline{2};  // of a call that a fault may reach
@@ -49,7 +51,14 @@ std::string name() {
 
 class Gloo final : public peers::Library {
  public:
-  Gloo(GlooContext context, std::string ranks) : context_(std::move(context)), ranks_(std::move(ranks)) {}
+  // Its ranks meet in the store, by the device.
+  Gloo(int rank, int ranks, gloo::rendezvous::Store& store, Device device, std::string form)
+      : store_(store),
+        device_(std::move(device)),
+        context_(std::make_shared<gloo::rendezvous::Context>(rank, ranks)),
+        ranks_(std::move(form)) {
+    context_->connectFullMesh(store_, device_);
+  }
 
   peers::Words forms() const override {
     peers::Words forms{"ring", "bcube", "halving-doubling", "chunked ring"};
@@ -79,7 +88,14 @@ class Gloo final : public peers::Library {
   void exchange(const peers::Exchange& mine) override {
     mine.integers ? exchange_as<int32_t>(mine) : exchange_as<float>(mine);
   }
-  bool has_deadline() const override { return true; }
+  double deadline_us() const override { return std::chrono::microseconds(kDeadline).count(); }
+  bool starts_alone() const override { return true; }
+  void start_anew() override {
+    gloo::rendezvous::PrefixStore store("anew", store_);
+    gloo::rendezvous::Context context(context_->rank, context_->size);
+    context.setTimeout(kDeadline);
+    context.connectFullMesh(store, device_);
+  }
   [[noreturn]] void vanish() override {
     if (ranks_ == "threads") pthread_exit(nullptr);
     Library::vanish();
@@ -152,21 +168,20 @@ class Gloo final : public peers::Library {
     return [algorithm] { algorithm->run(); };
   }
 
+  gloo::rendezvous::Store& store_;
+  Device device_;
   GlooContext context_;
   std::string ranks_;
 };
 
-std::shared_ptr<gloo::transport::Device> loopback() {
+Device loopback() {
   gloo::transport::tcp::attr attributes;
   attributes.hostname = "127.0.0.1";
   return gloo::transport::tcp::CreateDevice(attributes);
 }
 
-void serve_rank(peers::Seat& seat, gloo::rendezvous::Store& store,
-                std::shared_ptr<gloo::transport::Device> device, const char* ranks) {
-  auto context = std::make_shared<gloo::rendezvous::Context>(seat.rank(), seat.ranks());
-  context->connectFullMesh(store, device);
-  Gloo gloo(context, ranks);
+void serve_rank(peers::Seat& seat, gloo::rendezvous::Store& store, const Device& device, const char* ranks) {
+  Gloo gloo(seat.rank(), seat.ranks(), store, device, ranks);
   if (!peers::serve(seat, gloo, name())) return;
   gloo.meet();  // all close together: a connection that breaks is an exception
 }

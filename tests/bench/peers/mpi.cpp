@@ -3,7 +3,6 @@
 #include "tests/bench/peers/mpi.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 
 int main(int argc, char** argv) {
   using namespace bench::peers;
@@ -14,9 +13,7 @@ int main(int argc, char** argv) {
     Mpi mpi(comm);
     Seat seat =
         take_seat(mpi.rank(), mpi.ranks(), [comm](int& number) { MPI_Bcast(&number, 1, MPI_INT, 0, comm); });
-    // What peers.list started it with, where there are several ways.
-    const char* const setting = std::getenv("DIST_PEER_SETTING");
-    serve(seat, mpi, Mpi::name() + (setting != nullptr ? std::string(" ") + setting : ""));
+    serve(seat, mpi, with_setting(Mpi::name()));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
     return 1;

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     OneCcl library(rank, ranks);
     peers::Seat seat =
         peers::take_seat(rank, ranks, [](int& number) { MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD); });
-    peers::serve(seat, library, name());
+    peers::serve(seat, library, peers::with_setting(name()));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "oneccl: %s\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);

@@ -104,15 +104,25 @@ def measure(operation, request):
 
 
 class Journal:
-    """What rank 0, the one caller, saw of a fault: fault.hpp says how it is written."""
+    """What a rank, or the one caller as rank 0, saw of a fault: fault.hpp says how it is written."""
 
-    def __init__(self, folder):
-        self.fd = os.open(os.path.join(folder, "0"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    def __init__(self, folder, rank=0):
+        self.folder = folder
+        self.fd = os.open(os.path.join(folder, str(rank)), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.write("here", str(os.getpid()))
 
-    def write(self, event, words=""):
-        line = f"{event} {time.monotonic() * 1e6:.1f} {' '.join(words.split())}\n"
+    def write(self, event, words="", later=0):
+        line = f"{event} {(time.monotonic() + later) * 1e6:.1f} {' '.join(words.split())}\n"
         os.write(self.fd, line.encode())
+
+    def wait(self, rank, event):
+        """Until that rank has written it."""
+        path = os.path.join(self.folder, str(rank))
+        while True:
+            with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as lines:
+                if any(line.startswith(event) for line in lines):
+                    return
+            time.sleep(PAUSE)
 
     def record(self, event, call):
         try:
@@ -147,7 +157,7 @@ def answer(make_operation, measure, words):
         return ["@failed", str(error)]
 
 
-def serve(name, forms, make_operation, make_faults=None, measure=measure):
+def serve(name, forms, make_operation, make_faults=None, measure=measure, play=play_fault):
     """Answers dist_bench until its pipe ends. `make_operation(request)` gives None where there is no such thing."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever a library prints is no answer
@@ -165,7 +175,7 @@ def serve(name, forms, make_operation, make_faults=None, measure=measure):
                 why_not = make_faults().why_not(*words)
                 say(["@no", why_not] if why_not else ["@yes"])
             elif make_faults and command == "fault" and len(words) == 3:
-                play_fault(make_faults(), words, say)
+                play(make_faults(), words, say)
             else:
                 say(answer(make_operation, measure, [command, *words]))
     os._exit(0)  # the libraries' threads take their time

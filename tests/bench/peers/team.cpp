@@ -191,6 +191,11 @@ bool serve(Seat& seat, Library& library, const std::string& name) {
   return true;
 }
 
+std::string with_setting(const std::string& name) {
+  const char* const setting = std::getenv("DIST_PEER_SETTING");
+  return setting != nullptr ? name + " " + setting : name;
+}
+
 int ranks_argument(int argc, char** argv, int at) {
   const int ranks = argc > at ? std::atoi(argv[at]) : 0;
   if (ranks >= 1 && ranks <= 64) return ranks;

@@ -60,8 +60,10 @@ class Library {
 
   // For faults, with the most that the library offers against them. Throws where a call returns an error.
   virtual void exchange(const Exchange& mine) = 0;
-  virtual bool has_deadline() const { return false; }
-  virtual bool has_any_root() const { return true; }  // or 0 alone
+  virtual double deadline_us() const { return 0; }     // of each call; 0: it has none
+  virtual bool starts_alone() const { return false; }  // its ranks are not started by a launcher of its own
+  virtual void start_anew() {}                         // as this rank started, all ranks together
+  virtual bool has_any_root() const { return true; }   // or 0 alone
   // Tells the others that this rank has failed, and takes part no more. False: by leaving alone.
   virtual bool say_failed() { return false; }
   // Puts the ranks that are left in order again, after an error or not. False: there is no such thing.
@@ -73,6 +75,9 @@ class Library {
 // Answers dist_bench until it says no more. `name` with the library's version. False: this rank is to leave
 // without its peers.
 bool serve(Seat& seat, Library& library, const std::string& name);
+
+// A name, and what the list of peers started it with where there are several ways: DIST_PEER_SETTING.
+std::string with_setting(const std::string& name);
 
 // "4" as a number; ends the program with a word where it is none.
 int ranks_argument(int argc, char** argv, int at);

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What dist_bench_workers writes, and what it refuses: check.py DIST_BENCH_WORKERS TRANSPORT with|without (Gloo).
+
+check.py DIST_BENCH_WORKERS peers: how it treats its peers, tried with made-up ones. A good one has turns; one that cannot be
+started, dies or keeps running is left out with a word; a wrong result ends the run."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SIZES = [4, 1 << 10, 8 << 10, 64 << 10, 1 << 20]
+BARE = {"gRPC: round trip", "gRPC: exchange"}
+PEER = """
+import sys, threading
+kind = sys.argv[1]
+print("@ready", kind + " of " + sys.argv[2], *sys.argv[3:], sep="\\t", flush=True)
+def spin():
+    while True:
+        pass
+for asked, line in enumerate(sys.stdin):
+    words = line.rstrip("\\n").split("\\t")
+    if words[0] == "quit":
+        break
+    assert words[2:7] == ["all_reduce", "f32", words[4], "out_of_place", "hot"], words
+    if kind.startswith("dies") and asked >= int(kind[4:]):
+        print("out of luck", file=sys.stderr)
+        sys.exit(1)
+    if kind == "spins":
+        threading.Thread(target=spin, daemon=True).start()
+    if kind == "wrong":
+        print("@failed", "wrong result", sep="\\t", flush=True)
+        continue
+    print("@times", *["2000.5" if words[1] == "slow" else "100.5"] * int(words[8]), sep="\\t", flush=True)
+"""
+GLOO = {"ring", "bcube", "halving-doubling", "chunked ring"}
+
+
+def run(bench, *arguments):
+    done = subprocess.run(
+        [bench, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    print(done.stdout)
+    return done.returncode, done.stdout
+
+
+def floor_of(transport, name, size):
+    if transport == "gloo" and name.startswith("Gloo "):
+        return 0.9 if size >= 1 << 20 else 1
+    return 0.8 if (transport, name) == ("grpc", "gRPC: exchange") and size >= 1 << 20 else None
+
+
+def check_row(row, transport, with_gloo):
+    """Every side has a time for every round, and of each library the fastest form is compared; nothing is judged."""
+    sides = {side["name"]: side for side in row["sides"]}
+    for side in sides.values():
+        assert len(side["round_us"]) == 2 and min(side["round_us"]) > 0, side
+    of_gloo = {name: side["median_us"] for name, side in sides.items() if name.startswith("Gloo ")}
+    assert bool(of_gloo) == with_gloo and {name.split(", ")[1] for name in of_gloo} <= GLOO, of_gloo
+    assert set(sides) == {"libdist", *BARE, *of_gloo}, set(sides)
+    best = {min(of_gloo, key=of_gloo.get)} if of_gloo else set()
+    compared = {c["with"]: c for c in row["comparisons"]}
+    assert set(compared) == BARE | best, compared
+    for c in compared.values():
+        assert 0 < c["ratio_min"] <= c["ratio"] <= c["ratio_max"], c
+        assert c.get("floor") == floor_of(transport, c["with"], row["bytes"]) and c.get("verdict", "") == "", c
+
+
+def check_judged(bench, folder):
+    """One round says whether a floor was missed, in the table, the file and the exit status."""
+    path = folder / "judged.json"
+    status, output = run(bench, "--workers", "2", "--rounds", "1", "--json", path)
+    rows = json.loads(path.read_text())["rows"]
+    judged = [c for row in rows for c in row["comparisons"] if "floor" in c]
+    assert len(rows) == len(SIZES) + 1 and len(judged) == 2, rows
+    for c in judged:
+        assert abs(c["speed"] * c["ratio"] - 1) < 0.01, c
+        held = c["speed"] >= 0.95 * c["floor"]
+        assert abs(c["speed"] - 0.95 * c["floor"]) < 0.01 or held == (c["verdict"] in ("goal", "met", "level")), c
+    missed = sum(c["verdict"] == "MISSED" for c in judged)
+    assert status == (missed > 0) and output.count("MISSED") == missed, (status, judged)
+    assert f"Floors: {2 - missed} of 2 held." in output, output
+
+
+def with_peers(bench, folder, *peers):
+    """Exit status and output of a run with these (group, label, command); its JSON is in run.json."""
+    (folder / "list").write_text("".join("\t".join(map(str, peer)) + "\n" for peer in peers))
+    return run(bench, "--workers", "2", "--quick", "--peers", folder / "list", "--json", folder / "run.json")
+
+
+def check_peers(bench):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        script = folder / "peer.py"
+        script.write_text(PEER)
+
+        def peer(group, kind):
+            return (group, kind, sys.executable, script, kind, "@RANKS@", "slow", "fast")
+
+        status, output = with_peers(
+            bench,
+            folder,
+            peer("mpi", "good"),
+            peer("tensorflow", "dies0"),
+            peer("jax", "dies5"),
+            ("gloo", "absent", folder / "no-such-program"),
+            peer("oneccl", "spins"),
+            ("-", "missing", "pip: missing"),
+        )
+        assert status == 0, status
+        report = json.loads((folder / "run.json").read_text())
+        assert len(report["rows"]) == len(SIZES), report
+        for row in report["rows"]:
+            sides = {side["name"]: side["round_us"] for side in row["sides"] if " of 2" in side["name"]}
+            assert sides == {"good of 2, slow": [2000.5] * 2, "good of 2, fast": [100.5] * 2}, sides
+            assert "good of 2, fast" in {c["with"] for c in row["comparisons"]}, row["comparisons"]
+        skipped = "\n".join(report["peers_skipped"])
+        for words in "dies0", "dies5", "out of luck", "no-such-program", "does not sleep after its turn", "pip: missing":
+            assert words in skipped and words in output, (words, skipped)
+
+        status, output = with_peers(bench, folder, peer("mpi", "wrong"))
+        assert status == 2 and "wrong result" in output, (status, output)
+
+
+def main(bench, transport, gloo="without"):
+    if transport == "peers":
+        return check_peers(bench)
+    with_gloo = gloo == "with"
+    if transport == "gloo" and not with_gloo:
+        status, output = run(bench, "--workers", "2", "--quick", "--transport", "gloo")
+        assert status == 2 and "this build has no Gloo" in output, (status, output)
+        return None
+    with tempfile.TemporaryDirectory() as name:
+        path = pathlib.Path(name) / "run.json"
+        status, output = run(bench, "--workers", "2", "--quick", "--transport", transport, "--json", path)
+        assert status == 0, status
+        report = json.loads(path.read_text())
+        if transport == "grpc":
+            check_judged(bench, pathlib.Path(name))
+    assert report["workers"] == 2 and report["transport"] == transport, report
+    assert [row["bytes"] for row in report["rows"]] == SIZES, report
+    for row in report["rows"]:
+        check_row(row, transport, with_gloo)
+    for wrong in (["--workers", "1"], ["--workers", "2", "--transport", "pigeon"]):
+        status, output = run(bench, *wrong)
+        assert status == 2 and "usage" in output, (status, output)
+    return None
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

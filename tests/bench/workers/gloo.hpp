@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gloo's own allreduce, over its tcp transport on loopback between the same processes. Where the build has no Gloo there is
+// none: no_gloo.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/bench/workers/tensors.hpp"
+#include "tests/bench/workers/turns.hpp"
+
+namespace bench {
+
+// "Gloo 0.5.0", or nothing.
+std::string gloo_name();
+// The algorithms that have turns.
+std::vector<std::string> gloo_algorithms();
+// This worker's part in the turns of each. All workers make them at once, and meet by files in page.gloo_folder. The tensors
+// must outlive it.
+std::vector<std::unique_ptr<Turns>> gloo_turns(const Page& page, int me, Tensors& tensors);
+
+}  // namespace bench

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workers as processes: started and waited for.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "tests/bench/workers/page.hpp"
+
+namespace bench {
+
+// Starts the page's workers on addresses of their own. They end with the thread that calls it.
+std::vector<pid_t> start_workers(Page& page, int page_fd);
+// Waits for all. False: one has failed or was killed, and the page says which.
+bool await_workers(Page& page, const std::vector<pid_t>& workers);
+
+}  // namespace bench
