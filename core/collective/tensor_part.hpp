@@ -42,6 +42,11 @@ class TensorPart {
     });
   }
 
+  // Where these elements begin, if they lie side by side; else NULL.
+  std::byte* side_by_side(std::size_t first, std::size_t count) const noexcept {
+    return outer_ == 0 && first + count <= run_ ? data_ + first * size_ : nullptr;
+  }
+
   void clear(std::size_t count) const noexcept {
     for_runs(0, count, [](std::byte* to, std::size_t bytes) { std::memset(to, 0, bytes); });
   }

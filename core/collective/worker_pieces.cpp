@@ -24,6 +24,7 @@ class Packed {
     at_ += count * dtype_size(dtype);
     return begin;
   }
+  std::size_t end() const noexcept { return at_; }
   std::size_t bytes() const noexcept { return aligned(at_); }
 
  private:
@@ -102,13 +103,20 @@ void WorkerPieces::lay_out(std::size_t slice, std::size_t index) noexcept {
     way.piece = WorkerSchedule::piece_of(way.lane, slice, index);
     Packed in;
     Packed out;
+    way.flows = 0;
     way.next = for_flows(
-        way, false, [&](const WorkerSchedule::Flow& flow, std::size_t, std::size_t count, std::size_t) {
+        way, false, [&](const WorkerSchedule::Flow& flow, std::size_t first, std::size_t count, std::size_t) {
           const dist_dtype dtype = call_.in != nullptr ? call_.in[flow.t].dtype : call_.out[flow.t].dtype;
           in.place(dtype, count);
           out.place(call_.out_dtype(dtype), count);
+          ++way.flows;
+          way.flow = flow;
+          way.first = first;
+          way.count = count;
         });
+    way.in_end = in.end();
     way.in_bytes = in.bytes();
+    way.out_end = out.end();
     way.out_bytes = out.bytes();
   };
   for (int w = 0; w < workers_; ++w) {
@@ -150,12 +158,46 @@ void WorkerPieces::lay_out_pairs() noexcept {
   }
 }
 
+// ---- What is not copied ----
+
+std::byte* WorkerPieces::in_tensor(const Way& way, int rank, std::size_t list) const noexcept {
+  if (!folds() || way.flows != 1) return nullptr;
+  const dist_tensor& tensor = offers_[rank]->in[list * call_.n + way.flow.t];
+  return TensorPart(tensor, call_.axis_of(way.flow.t), way.flow.src_at, way.flow.along)
+      .side_by_side(way.first, way.count);
+}
+
+// Where all members want one result.
+std::byte* WorkerPieces::out_tensor(const Way& way, int rank) const noexcept {
+  if (!has_outs() || prefixes() || way.flows != 1) return nullptr;
+  const dist_tensor& tensor = offers_[rank]->out[way.flow.t];
+  return TensorPart(tensor, call_.axis_of(way.flow.t), way.flow.dst_at, way.flow.along)
+      .side_by_side(way.first, way.count);
+}
+
+std::byte* WorkerPieces::sent_from(const Way& way) const noexcept {
+  const int only = members_.first();
+  const bool alone = members_.count() == 1 && offers_[only]->contributions == 1;
+  return alone ? in_tensor(way, only, 0) : nullptr;
+}
+
+std::byte* WorkerPieces::sent_to(const Way& way) const noexcept {
+  return members_.count() == 1 ? out_tensor(way, members_.first()) : nullptr;
+}
+
+std::byte* WorkerPieces::result_for(int rank) const noexcept {
+  std::byte* const to = out_tensor(sent_[me_], rank);
+  return to != nullptr ? to : side_.round.staging() + sent_[me_].out;
+}
+
 void WorkerPieces::pack() const noexcept {
   if (folds()) {
     const std::size_t before = lists_before(rank());
     const std::size_t in_worker = before - lists_before(members_.first());
     for (int w = 0; w < workers_; ++w) {
+      if (w != me_ && sent_from(sent_[w]) != nullptr) continue;
       for (std::size_t j = 0; j < call_.lists(); ++j) {
+        if (w == me_ && in_tensor(sent_[w], rank(), j) != nullptr) continue;
         pack(sent_[w], j, sent_[w].in + ((w == me_ ? before : in_worker) + j) * sent_[w].in_bytes);
       }
     }
@@ -183,9 +225,11 @@ std::span<const Passage> WorkerPieces::ins() noexcept {
     if (w == me_) continue;
     Passage& passage = passages_[w];
     if (folds()) {
-      passage = {base + sent_[w].in, lists_of(me_) * sent_[w].in_bytes,
+      const std::byte* const direct = sent_from(sent_[w]);
+      passage = {direct != nullptr ? direct : base + sent_[w].in,
+                 bytes_of(lists_of(me_), sent_[w].in_bytes, sent_[w].in_end),
                  base + own.in + lists_before(members_.first_of(w)) * own.in_bytes,
-                 lists_of(w) * own.in_bytes};
+                 bytes_of(lists_of(w), own.in_bytes, own.in_end)};
     } else {
       passage = {base + sent_[w].in, sent_[w].in_bytes, base + got_[w].in, got_[w].in_bytes};
     }
@@ -199,10 +243,13 @@ std::span<const Passage> WorkerPieces::outs() noexcept {
   const Way& own = sent_[me_];
   for (int w = 0; w < workers_; ++w) {
     if (w == me_) continue;
-    const std::size_t before =
-        prefixes() ? static_cast<std::size_t>(members_.first_of(w)) * own.out_bytes : 0;
-    passages_[w] = {base + own.out + before, results_of(w) * own.out_bytes, base + sent_[w].out,
-                    results_of(me_) * sent_[w].out_bytes};
+    const std::byte* const from =
+        prefixes() ? base + own.out + static_cast<std::size_t>(members_.first_of(w)) * own.out_bytes
+                   : result_for(members_.first());
+    std::byte* const direct = sent_to(sent_[w]);
+    passages_[w] = {from, bytes_of(results_of(w), own.out_bytes, own.out_end),
+                    direct != nullptr ? direct : base + sent_[w].out,
+                    bytes_of(results_of(me_), sent_[w].out_bytes, sent_[w].out_end)};
   }
   return {passages_, static_cast<std::size_t>(workers_)};
 }
@@ -234,10 +281,12 @@ void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) con
   call.in = call.out = &like;
   call.n = 1;
   call.axis = 0;
-  call.in_place = false;
   const auto members = static_cast<std::size_t>(members_.num_members());
+  const TaskList::Ranks local{members_.first(), members_.first() + members_.count()};
+  const bool direct_out = has_outs() && !prefixes() && own.flows == 1;
   std::size_t list = 0;
   for (std::size_t p = 0; p < members; ++p) {
+    const bool is_local = static_cast<int>(p) >= local.begin && static_cast<int>(p) < local.end;
     Offer& offer = *new (&folded_[p]) Offer{};
     folded_at_[p] = &offer;
     offer.contributions = offers_[p]->contributions;
@@ -245,12 +294,18 @@ void WorkerPieces::fold(const Run& run, std::size_t part, std::size_t parts) con
     offer.in = folded_lists_ + list;
     for (std::size_t j = 0; j < offer.contributions; ++j, ++list) {
       folded_lists_[list] = like;
-      folded_lists_[list].data = side_.round.staging() + own.in + list * own.in_bytes + run.in;
+      std::byte* const direct = is_local ? in_tensor(own, static_cast<int>(p), j) : nullptr;
+      folded_lists_[list].data =
+          direct != nullptr ? direct : side_.round.staging() + own.in + list * own.in_bytes + run.in;
     }
     offer.in_data = static_cast<const std::byte*>(offer.in[0].data);
-    offer.out_data = side_.round.staging() + own.out + (prefixes() ? p * own.out_bytes : 0) + run.out;
+    offer.out_data = direct_out && is_local
+                         ? result_for(static_cast<int>(p))
+                         : side_.round.staging() + own.out + (prefixes() ? p * own.out_bytes : 0) + run.out;
   }
-  const Exchange exchange(call, members_.num_members(), folded_at_, side_.cache_bytes);
+  // Only to those who have a place of their own, or to all by one.
+  const TaskList::Ranks writes = direct_out ? local : TaskList::Ranks{0, members_.num_members()};
+  const Exchange exchange(call, members_.num_members(), folded_at_, side_.cache_bytes, writes);
   TaskList::Cursor cursor;
   exchange.run(part_of(exchange.units(), parts, part), cursor, [&] { return !side_.group.poisoned(); });
 }
@@ -268,6 +323,8 @@ void WorkerPieces::unpack() const noexcept {
     const Way& way = got_[w];
     if (!folds()) {
       unpack(way, way.in);
+    } else if (w == me_ ? out_tensor(way, rank()) != nullptr : sent_to(way) != nullptr) {
+      continue;
     } else if (w == me_ || schedule_.to_all()) {
       const auto result = static_cast<std::size_t>(!prefixes() ? 0 : w == me_ ? rank() : side_.member);
       unpack(way, way.out + result * way.out_bytes);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // WorkerPieces: one member's side of a collective's tensors on their way between workers, as the schedule says, piece
-// by piece. Members copy from their inputs to staging memory, and from there to their outputs; no member touches a
-// peer's buffers. Nothing here waits:
+// by piece. Members copy from their inputs to staging memory, and from there to their outputs. A piece that lies side by
+// side in the tensors themselves is not copied, where it would be the only thing in a message, or is folded here: then
+// peers, or a transport, touch a member's buffers, but only between lines, when no member can leave. Nothing here waits:
 //
 //     next          where the next piece lies in staging memory, which is made large enough once
 //     pack          own tensors' elements                          each member its own
@@ -59,9 +60,16 @@ class WorkerPieces {
     WorkerSchedule::Cursor next;
     Range piece;
     std::size_t in;
-    std::size_t in_bytes;  // of one list
+    std::size_t in_bytes;  // from one list to the next
+    std::size_t in_end;    // of one list
     std::size_t out;
-    std::size_t out_bytes;  // of one result
+    std::size_t out_bytes;  // the same of results
+    std::size_t out_end;
+    // The flow that the piece's elements are of, if it is one, and which of that.
+    std::size_t flows;
+    WorkerSchedule::Flow flow;
+    std::size_t first;
+    std::size_t count;
   };
 
   // Elements of one dtype that lie side by side in staging memory.
@@ -84,6 +92,18 @@ class WorkerPieces {
   }
   template <class Visit>
   WorkerSchedule::Cursor for_flows(const Way& way, bool results, Visit&& visit) const noexcept;
+  // So many lists, or results, one behind the other.
+  static std::size_t bytes_of(std::size_t lists, std::size_t each, std::size_t end) noexcept {
+    return lists == 0 ? 0 : (lists - 1) * each + end;
+  }
+  // Where the piece lies in the tensors of one of this worker's members; NULL: not side by side.
+  std::byte* in_tensor(const Way& way, int rank, std::size_t list) const noexcept;
+  std::byte* out_tensor(const Way& way, int rank) const noexcept;
+  // The same, where it goes from there to the lane's owner, and where the lane's owner sends it there.
+  std::byte* sent_from(const Way& way) const noexcept;
+  std::byte* sent_to(const Way& way) const noexcept;
+  // Where the own lane's results for a member go: to its tensor, or to staging memory.
+  std::byte* result_for(int rank) const noexcept;
   void lay_out(std::size_t slice, std::size_t index) noexcept;
   void lay_out_lanes() noexcept;
   void lay_out_pairs() noexcept;
