@@ -44,6 +44,7 @@ class SharedTransport final : public TransportListener {
       whole_.forget(*this, generation, run);
     }
     void progress() noexcept override { below().progress(); }
+    bool up_to_date() const noexcept override { return below().up_to_date(); }
     bool reaches_others() const noexcept override { return below().reaches_others(); }
     bool lost(int worker) const noexcept override { return below().lost(worker); }
     void why_lost(int worker, char* text, std::size_t size) const noexcept override {

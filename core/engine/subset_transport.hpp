@@ -36,6 +36,7 @@ class SubsetTransport final : public Transport {
   void cancel(Transfer& transfer) noexcept override { below_.cancel(transfer); }
   void forget(uint32_t generation, uint32_t run) noexcept override { below_.forget(generation, run); }
   void progress() noexcept override { below_.progress(); }
+  bool up_to_date() const noexcept override { return below_.up_to_date(); }
   bool reaches_others() const noexcept override { return below_.reaches_others(); }
   bool lost(int worker) const noexcept override { return below_.lost(there(worker)); }
   void why_lost(int worker, char* text, std::size_t size) const noexcept override {

@@ -55,6 +55,8 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
+  // Of a send: its owner sends more to the same worker at once, with which this one may go.
+  bool followed = false;
   // acquire: what was received is there, what was sent may be written.
   bool over() const noexcept { return end() != End::kUnderWay; }
   End end() const noexcept { return end_.load(std::memory_order_acquire); }
@@ -125,6 +127,9 @@ class Transport {
 
   // Does what is to be done for transfers under way, and returns.
   virtual void progress() noexcept = 0;
+  // False while this worker may have stood still for so long that others have given it up, until it has heard of them again:
+  // what came before proves nothing. A listener is told when it is over.
+  virtual bool up_to_date() const noexcept { return true; }
   // Whether there is any way to the other workers; where not, they are all lost from the beginning.
   virtual bool reaches_others() const noexcept { return true; }
   // Whether the worker has left, or cannot be reached any more.

@@ -92,16 +92,45 @@ struct Half {
   std::deque<std::vector<std::byte>> memory;
 };
 
+// False: the sender breaks the protocol.
+bool begin_apart(Inbox& inbox, bytes* in) {
+  const auto number = [&] {
+    return static_cast<uint64_t>(take(in) < 128 ? take_below(in, 8) : take_hostile(in));
+  };
+  const uint64_t id = number();
+  const uint64_t offset = number();
+  return inbox.begin_apart({id, offset, number()}) == nullptr;
+}
+bool come_apart(Inbox& inbox, bytes* in) {
+  const Inbox::Coming coming = inbox.apart();
+  const std::size_t all = coming.data.size() + coming.end.size();
+  if (all == 0) return true;
+  const std::size_t some = 1 + static_cast<std::size_t>(take_number(in, 2)) % all;
+  std::fill_n(coming.data.begin(), std::min(some, coming.data.size()), std::byte{7});
+  if (some > coming.data.size()) coming.end[0] = static_cast<std::byte>(take(in) % 3);
+  return inbox.apart_came(some) == nullptr;
+}
+
 void play_inbox(bytes* in) {
   Ref<Memory> memory = Ref<Memory>::adopt(Memory::create({}));
   const std::size_t before = memory->held();
   {
     Sink sink;
-    Inbox inbox(*memory, sink, kCredit);
+    Inbox inbox(*memory, sink, kCredit, SIZE_MAX, true);
     Half half(inbox, in);
     int offers = 0;
     while (in->left > 0) {
-      switch (take_below(in, 6)) {
+      switch (take_below(in, 8)) {
+        case 6: {
+          const Inbox::Coming coming = inbox.apart();
+          // A piece begins when the one before has ended.
+          if (!half.broken && coming.data.empty() && coming.end.empty())
+            half.broken = !begin_apart(inbox, in);
+          break;
+        }
+        case 7:
+          if (!half.broken) half.broken = !come_apart(inbox, in);
+          break;
         case 0: inbox.receive(half.begin(), false); break;
         case 1:
           if (Transfer* const one = half.some(); one != nullptr) inbox.cancel(*one);
@@ -122,10 +151,24 @@ void play_inbox(bytes* in) {
 
 void play_outbox(bytes* in) {
   Sink sink;
-  Outbox outbox(sink, kCredit);
+  Outbox outbox(sink, kCredit, kChunkBytes, 100);
   Half half(outbox, in);
+  uint64_t sum = 0;
   while (in->left > 0) {
-    switch (take_below(in, 6)) {
+    switch (take_below(in, 8)) {
+      case 6: {
+        Piece piece;
+        outbox.next_apart(&piece);
+        break;
+      }
+      case 7: {
+        const Outbox::Going going = outbox.apart();
+        const std::size_t all = going.data.size() + going.end.size();
+        if (all == 0) break;
+        for (const std::byte each : going.data) sum += static_cast<uint64_t>(each);
+        outbox.apart_gone(1 + static_cast<std::size_t>(take_number(in, 2)) % all);
+        break;
+      }
       case 0: outbox.send(half.begin()); break;
       case 1:
         if (Transfer* const one = half.some(); one != nullptr) outbox.cancel(*one);
@@ -138,6 +181,7 @@ void play_outbox(bytes* in) {
   outbox.end_all(Transfer::End::kLost);
   for (const Transfer& each : half.transfers) assert_true(each.over());
   assert_false(outbox.has_chunks());
+  assert_true(sum < UINT64_MAX);  // all that goes apart has been read
 }
 
 // Of the beginning: what is read is written to the same bytes, as far as it has a meaning.

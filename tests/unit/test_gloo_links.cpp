@@ -383,6 +383,17 @@ struct NoUser final : grpc_link::CarrierUser {
     return "";
   }
   bool more(grpc_link::Link&) noexcept override { return ++calls == 0; }
+  bool next_apart(grpc_link::Link&, grpc_link::Piece*) noexcept override { return ++calls == 0; }
+  const char* begin_apart(grpc_link::Link&, const grpc_link::Piece&) noexcept override {
+    return ++calls == 0 ? "" : nullptr;
+  }
+  std::ptrdiff_t send_apart(grpc_link::Link&, int, std::span<const std::byte>) noexcept override {
+    return ++calls;
+  }
+  std::ptrdiff_t receive_apart(grpc_link::Link&, int, std::size_t, const char**) noexcept override {
+    return ++calls;
+  }
+  void moved_apart(const grpc_link::LinkRef&) noexcept override { ++calls; }
   void carrier_over(const grpc_link::LinkRef&, const grpc_link::Carrier&,
                     const std::string&) noexcept override {
     ++calls;

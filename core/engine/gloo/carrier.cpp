@@ -211,6 +211,24 @@ void GlooCarrier::came() noexcept {
     consumed_ = ++taken_;
     flush();
   }
+  if (moved_.exchange(false)) {
+    user_.moved_apart(meeting_.link);
+    if (sends_) flush();
+  }
+}
+
+bool GlooCarrier::begin_apart(const Piece& piece) noexcept {
+  const char* const why = user_.begin_apart(*meeting_.link, piece);
+  if (why != nullptr) finish(why);
+  return why == nullptr;
+}
+
+std::ptrdiff_t GlooCarrier::receive_apart(int socket, std::size_t most) noexcept {
+  const char* why = nullptr;
+  const std::ptrdiff_t came = user_.receive_apart(*meeting_.link, socket, most, &why);
+  moved_ = true;
+  if (why != nullptr) finish(why);
+  return came;
 }
 
 // Under `taking_`. False: it ends.
@@ -250,46 +268,67 @@ bool GlooCarrier::take(uint32_t number) {
 void GlooCarrier::flush() noexcept {
   // Whoever is at it sees to this call, too.
   if (calls_.fetch_add(1) != 0) return;
-  const std::scoped_lock lock(mutex_);
-  uint32_t seen;
-  do {
-    seen = calls_;
-    if (!can_send_) continue;
-    try {
-      pump();
-    } catch (...) {
-      can_send_ = false;
-      finish("");
-    }
-  } while (!calls_.compare_exchange_strong(seen, 0));
+  LinkRef moved;
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool could = can_send_;
+    uint32_t seen;
+    do {
+      seen = calls_;
+      if (!can_send_) continue;
+      try {
+        pump();
+      } catch (...) {
+        can_send_ = false;
+        finish("");
+      }
+    } while (!calls_.compare_exchange_strong(seen, 0));
+    if (could && moved_.exchange(false)) moved = meeting_.link;
+  }
+  if (moved != nullptr) user_.moved_apart(moved);
+}
+
+std::ptrdiff_t GlooCarrier::send_apart(int socket, std::span<const std::byte> before) noexcept {
+  const std::ptrdiff_t went = user_.send_apart(*meeting_.link, socket, before);
+  moved_ = true;
+  return went;
 }
 
 void GlooCarrier::pump() {
   for (;;) {
-    const uint32_t number = sent_;
-    const uint32_t under_way = number - acknowledged_;
-    if (under_way >= kSlots) return;
-    // The other end has consumed what was sent from here before.
-    std::size_t bytes = 0;
-    if (under_way < kSlots - kReserved) {
-      std::byte* const frames = out_.at(number) + sizeof(Header);
-      bytes = meeting_.queue->drain(frames, out_.payload);
-      if (bytes == 0) {
-        meeting_.queue->begin_direct(frames, out_.payload);
-        user_.more(*meeting_.link);
-        bytes = meeting_.queue->end_direct();
-        // What did not go straight there.
-        if (bytes == 0) bytes = meeting_.queue->drain(frames, out_.payload);
-      }
-    }
-    const uint32_t consumed = consumed_;
-    if (bytes == 0 && consumed - told_ < kTellAfter) return;
-    const Header header{static_cast<uint32_t>(bytes), consumed, number + 1};
-    out_.write(number, header);
-    told_ = consumed;
-    sent_ = number + 1;  // before the other end can say that it has come
-    out_.buffer->send(out_.offset(number), sizeof header + bytes, out_.offset(number));
+    if (pump_message()) continue;
+    Piece piece;
+    if (!user_.next_apart(*meeting_.link, &piece)) return;
+    context_->send_apart(piece);
   }
+}
+
+// False: there is none to send, or no place for it.
+bool GlooCarrier::pump_message() {
+  const uint32_t number = sent_;
+  const uint32_t under_way = number - acknowledged_;
+  if (under_way >= kSlots) return false;
+  // The other end has consumed what was sent from here before.
+  std::size_t bytes = 0;
+  if (under_way < kSlots - kReserved) {
+    std::byte* const frames = out_.at(number) + sizeof(Header);
+    bytes = meeting_.queue->drain(frames, out_.payload);
+    if (bytes == 0) {
+      meeting_.queue->begin_direct(frames, out_.payload);
+      user_.more(*meeting_.link);
+      bytes = meeting_.queue->end_direct();
+      // What did not go straight there.
+      if (bytes == 0) bytes = meeting_.queue->drain(frames, out_.payload);
+    }
+  }
+  const uint32_t consumed = consumed_;
+  if (bytes == 0 && consumed - told_ < kTellAfter) return false;
+  const Header header{static_cast<uint32_t>(bytes), consumed, number + 1};
+  out_.write(number, header);
+  told_ = consumed;
+  sent_ = number + 1;  // before the other end can say that it has come
+  out_.buffer->send(out_.offset(number), sizeof header + bytes, out_.offset(number));
+  return true;
 }
 
 // ---- All of them ----

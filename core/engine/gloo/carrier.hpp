@@ -10,6 +10,8 @@
 //
 //     message: how many bytes of frames follow, how many messages have been consumed, the number of this one from 1, frames
 //
+// Pieces of large messages go beside the rings, in turn with what goes there.
+//
 // Of the messages that may be on their way kReserved say only what has been consumed, so that this can always be said.
 // Integers are the machine's own, as those of Gloo are: both ends are of one kind. Before the other end has proven who it is
 // there is no ring that it could write to: afterwards it is trusted with where.
@@ -78,6 +80,9 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
   void one_came() noexcept override;
   void came() noexcept override;
   void closed() noexcept override { finish(""); }
+  bool begin_apart(const Piece& piece) noexcept override;
+  std::ptrdiff_t receive_apart(int socket, std::size_t most) noexcept override;
+  std::ptrdiff_t send_apart(int socket, std::span<const std::byte> before) noexcept override;
 
   static void* thread_main(void* self);
   void run() noexcept;
@@ -87,6 +92,7 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
   bool take(uint32_t number);
   void finish(const std::string& why) noexcept;
   void pump();
+  bool pump_message();
 
   const bool sends_;
   const int peer_;
@@ -109,7 +115,8 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
   std::atomic<uint32_t> sent_{0};
   std::atomic<uint32_t> acknowledged_{0};  // of those
   std::atomic<uint32_t> consumed_{0};
-  uint32_t told_ = 0;  // of those
+  uint32_t told_ = 0;               // of those
+  std::atomic<bool> moved_{false};  // apart, and nobody has been told
 
   // Of whoever takes what has come: Gloo's thread, but for what came before it might.
   std::mutex taking_;

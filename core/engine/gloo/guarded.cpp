@@ -3,19 +3,29 @@
 
 #include <gloo/common/error.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "core/base/os/file.hpp"
 #include "core/base/os/quiet_writes.hpp"
+#include "core/base/os/socket.hpp"
 #include "core/base/os/thread.hpp"
 
 namespace dist::grpc_link {
 namespace {
+
+// Of a message whose users move it themselves. No buffer has it.
+constexpr std::size_t kApartSlot = 1000;
+
+bool is_apart(gloo::transport::tcp::Op& op) noexcept {
+  return op.getOpcode() == gloo::transport::tcp::Op::SEND_BUFFER && op.preamble.slot == kApartSlot;
+}
 
 class GuardedPair final : public gloo::transport::tcp::Pair {
  public:
@@ -32,6 +42,16 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
     if (state_ != CLOSED) changeState(CLOSED);
   }
   bool stopped() const noexcept { return stopped_; }
+  void send_apart(const Piece& piece) {
+    gloo::transport::tcp::Op op;
+    op.preamble.opcode = gloo::transport::tcp::Op::SEND_BUFFER;
+    op.preamble.slot = kApartSlot;
+    op.preamble.offset = piece.offset;
+    op.preamble.length = piece.bytes + 1;
+    op.preamble.roffset = piece.id;
+    op.preamble.nbytes = sizeof op.preamble + op.preamble.length;
+    Pair::send(op);
+  }
 
   // On Gloo's thread, as the base class does it. Whoever holds a lock may wait for this thread: not the other way round.
   void handleEvents(int events) override {
@@ -51,16 +71,21 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
 
  protected:
   bool write(gloo::transport::tcp::Op& op) override {
-    const QuietWrites quiet;
     writing_ = true;
-    const bool done = Pair::write(op);
+    const bool done = is_apart(op) ? write_apart(op) : write_quietly(op);
     no_longer_writes();
     return done;
   }
   bool read() override {
-    if (!Pair::read()) return false;
-    if (user_ != nullptr) user_->one_came();
-    return true;
+    if (!comes_apart()) {
+      if (Pair::read()) {
+        if (user_ != nullptr) user_->one_came();
+        return true;
+      }
+      // It knows of no buffer for that.
+      if (state_ == CLOSED || !comes_apart()) return false;
+    }
+    return read_apart();
   }
   void waitUntilConnected(std::unique_lock<std::mutex>& lock, bool) override {
     constexpr std::chrono::milliseconds kLook{10};
@@ -78,6 +103,42 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
   }
 
  private:
+  bool write_quietly(gloo::transport::tcp::Op& op) {
+    const QuietWrites quiet;
+    return Pair::write(op);
+  }
+  bool write_apart(gloo::transport::tcp::Op& op) {
+    while (op.nwritten < op.preamble.nbytes) {
+      std::span<const std::byte> before = std::as_bytes(std::span(&op.preamble, 1));
+      before = before.subspan(std::min(op.nwritten, before.size()));
+      const std::ptrdiff_t went = user_ != nullptr ? user_->send_apart(fd_, before) : -1;
+      if (went < 0) signalException("the connection is gone");
+      if (went <= 0) return false;
+      op.nwritten += static_cast<std::size_t>(went);
+    }
+    return true;
+  }
+  bool comes_apart() noexcept { return rx_.nread >= sizeof rx_.preamble && is_apart(rx_); }
+  bool read_apart() {
+    if (user_ == nullptr) return false;
+    const Piece piece{rx_.preamble.roffset, rx_.preamble.offset, rx_.preamble.length - 1};
+    const auto refused = [&] {
+      signalException("the connection is gone, or breaks the protocol");
+      return false;
+    };
+    if (!begun_ && (piece.bytes > Piece::kMostBytes || !user_->begin_apart(piece))) return refused();
+    begun_ = true;
+    const std::size_t all = sizeof rx_.preamble + rx_.preamble.length;
+    while (rx_.nread < all) {
+      const std::ptrdiff_t came = user_->receive_apart(fd_, all - rx_.nread);
+      if (came < 0) return refused();
+      if (came == 0) return false;
+      rx_.nread += static_cast<std::size_t>(came);
+    }
+    rx_ = gloo::transport::tcp::Op();
+    begun_ = false;
+    return true;
+  }
   // Not in a loop with the system, which says again and again that there is something to read: a write takes a while.
   void await_write() noexcept {
     if (!writing_) return yield_this_thread();
@@ -117,6 +178,7 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
   std::atomic<bool> given_up_{false};
   std::atomic<bool> writing_{false};  // somebody does, under the lock
   ConnectionUser* user_;
+  bool begun_ = false;  // what comes apart
   bool stopped_ = false;
 };
 
@@ -156,6 +218,9 @@ std::unique_ptr<gloo::transport::Pair>& GuardedContext::createPair(int other) {
 }
 
 // No other class's are made here.
+void GuardedContext::send_apart(const Piece& piece) {
+  static_cast<GuardedPair&>(connection()).send_apart(piece);
+}
 void GuardedContext::give_up() noexcept { static_cast<GuardedPair&>(connection()).give_up(); }
 void GuardedContext::stop() noexcept {
   auto* const pair = static_cast<GuardedPair*>(pairs_[static_cast<std::size_t>(1 - rank)].get());

@@ -16,13 +16,16 @@
 #include <gloo/transport/tcp/pair.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "core/base/os/file.hpp"
+#include "core/engine/grpc/piece.hpp"
 
 namespace dist::grpc_link {
 
@@ -34,6 +37,12 @@ class ConnectionUser {
   virtual void came() noexcept = 0;
   // Any thread, under the connection's lock: it is closed. came() may be called once more.
   virtual void closed() noexcept = 0;
+  // On Gloo's thread, under the connection's lock: a piece begins to come. False: the connection ends.
+  virtual bool begin_apart(const Piece& piece) noexcept = 0;
+  // The same: to and from the socket, as CarrierUser's.
+  virtual std::ptrdiff_t receive_apart(int socket, std::size_t most) noexcept = 0;
+  // The same, and where send_apart() is called.
+  virtual std::ptrdiff_t send_apart(int socket, std::span<const std::byte> before) noexcept = 0;
 
  protected:
   ~ConnectionUser() = default;
@@ -74,6 +83,8 @@ class GuardedContext final : public gloo::transport::tcp::Context {
   // Throws what Gloo throws.
   std::unique_ptr<gloo::transport::Pair>& createPair(int other) override;
   gloo::transport::Pair& connection() { return *getPair(1 - rank); }
+  // A piece, in order with what is sent otherwise, whose data the users at both ends move. Throws what Gloo throws.
+  void send_apart(const Piece& piece);
   // Whoever waits in connect() soon throws. Any thread; it waits for nobody.
   void give_up() noexcept;
   // Closes the connection as its end does, and waits until Gloo's thread has done with it: not on that thread, and with no

@@ -12,6 +12,8 @@
 // A carrier that comes to nothing, because anybody else was faster at its address, is followed by another one: the sender
 // makes the next attempt, and a receiver that has failed asks for it. Proofs are made of the job's secret and of the
 // nonces, which nobody knows who has not seen the stream.
+//
+// Pieces of large messages go apart, without a place of the carrier's between (piece.hpp).
 #pragma once
 
 #include <cstddef>
@@ -21,6 +23,7 @@
 #include <string>
 
 #include "core/engine/grpc/hello.hpp"
+#include "core/engine/grpc/piece.hpp"
 #include "core/engine/grpc/queue.hpp"
 
 namespace dist::grpc_link {
@@ -79,7 +82,8 @@ class Carrier {
 };
 using CarrierRef = std::shared_ptr<Carrier>;
 
-// Who is told. None of it is called under a lock of the carrier's but more().
+// Who is told. Some of it is called under locks of the carrier's: more(), and all that is called apart but
+// moved_apart().
 class CarrierUser {
  public:
   // Both ends are proven. False: nobody wants it any more.
@@ -88,6 +92,17 @@ class CarrierUser {
   virtual std::string took_carried(const LinkRef& link, std::span<const std::byte> piece) noexcept = 0;
   // The queue is empty. Whether something has been put there.
   virtual bool more(Link& link) noexcept = 0;
+  // The same: whether this piece, which is not put there, goes next.
+  virtual bool next_apart(Link& link, Piece* piece) noexcept = 0;
+  // The piece begins to come. The answer: as took_carried()'s, NULL for "".
+  virtual const char* begin_apart(Link& link, const Piece& piece) noexcept = 0;
+  // Moves what goes apart to or from a connected socket, as far as that goes without waiting: in front of it `before`; `most`
+  // bytes at most. The answer is send_now()'s; -1 too where the other end breaks the protocol, and `why` says how.
+  virtual std::ptrdiff_t send_apart(Link& link, int socket, std::span<const std::byte> before) noexcept = 0;
+  virtual std::ptrdiff_t receive_apart(Link& link, int socket, std::size_t most,
+                                       const char** why) noexcept = 0;
+  // After those, soon.
+  virtual void moved_apart(const LinkRef& link) noexcept = 0;
   // Its last call. `why`: what has gone wrong, "" where the other end is gone.
   virtual void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept = 0;
 

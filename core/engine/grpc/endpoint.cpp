@@ -16,13 +16,12 @@ constexpr char kBroke[] = " was killed or its connection broke";
 
 Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers)
     : memory_(memory), config_(std::move(config)), carriers_(std::move(carriers)), service_(*this) {
-  const std::size_t chunk = carriers_ == nullptr ? kChunkBytes : kCarriedBytes;
   ClusterDigest digest;
   for (const std::string& address : config_.addresses) {
     digest.add(address);
     peers_.emplace_back(memory, static_cast<int>(peers_.size()),
                         "worker " + std::to_string(peers_.size()) + " (" + address + ")", config_.credit,
-                        chunk);
+                        carriers_ != nullptr);
   }
   digest.add(config_.digest);
   cluster_ = digest.take();
@@ -54,6 +53,7 @@ std::string Endpoint::start() {
                           : ": it is in use, maybe by another strategy of this process, or is not an address "
                             "of this machine");
   }
+  looked_ns_ = steady_now_ns();
   if (!watcher_.start(watch_main, this).ok()) {
     server_->Shutdown();
     return "the system gives no further thread";
@@ -84,6 +84,7 @@ void Endpoint::send(int to, const MessageKey& key, const std::byte* data, std::s
   transfer.before = nullptr;
   if (memory_.forked()) return transfer.finish(Transfer::End::kLost);
   Peer& peer = at(to);
+  const bool followed = transfer.followed;
   LinkRef link;
   bool ended = true;
   bool begin = false;
@@ -100,7 +101,7 @@ void Endpoint::send(int to, const MessageKey& key, const std::byte* data, std::s
     }
   }
   if (begin) begin_out(peer);
-  if (link != nullptr) link->flush();
+  if (link != nullptr && !followed) link->flush();
   if (ended) tell();
 }
 
@@ -156,6 +157,12 @@ void Endpoint::forget(uint32_t generation, uint32_t run) noexcept {
     }
     if (link != nullptr) link->flush();
   }
+}
+
+bool Endpoint::up_to_date() const noexcept {
+  // acquire: a look that is not late has seen to the doubts before.
+  return steady_now_ns() - looked_ns_.load(std::memory_order_acquire) < doubtful_ns() &&
+         !doubts_.load(std::memory_order_relaxed);
 }
 
 bool Endpoint::lost(int worker) const noexcept { return at(worker).gone || (worker == me() && closed_); }

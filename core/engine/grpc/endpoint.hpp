@@ -55,6 +55,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void cancel(Transfer& transfer) noexcept override;
   void forget(uint32_t generation, uint32_t run) noexcept override;
   void progress() noexcept override {}
+  bool up_to_date() const noexcept override;
   bool lost(int worker) const noexcept override;
   void why_lost(int worker, char* text, std::size_t size) const noexcept override;
   int num_connections() const noexcept override;
@@ -72,6 +73,11 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void destroyed() noexcept override;
   bool carried(const LinkRef& link, const Carrier& carrier) noexcept override;
   std::string took_carried(const LinkRef& link, std::span<const std::byte> piece) noexcept override;
+  bool next_apart(Link& link, Piece* piece) noexcept override;
+  const char* begin_apart(Link& link, const Piece& piece) noexcept override;
+  std::ptrdiff_t send_apart(Link& link, int socket, std::span<const std::byte> before) noexcept override;
+  std::ptrdiff_t receive_apart(Link& link, int socket, std::size_t most, const char** why) noexcept override;
+  void moved_apart(const LinkRef& link) noexcept override;
   void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept override;
 
  private:
@@ -79,11 +85,12 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   enum class Life { kUnknown, kHere, kLost, kLeft };
 
   struct Peer {
-    Peer(Memory& memory, int worker, std::string named, std::size_t credit, std::size_t chunk)
+    Peer(Memory& memory, int worker, std::string named, std::size_t credit, bool carried)
         : number(worker),
           name(std::move(named)),
-          outbox(out_queue, credit, chunk),
-          inbox(memory, in_queue, credit, chunk == kCarriedBytes ? chunk : SIZE_MAX) {}
+          outbox(out_queue, credit, carried ? kCarriedBytes : kChunkBytes,
+                 carried ? Piece::kLeastMessageBytes : SIZE_MAX),
+          inbox(memory, in_queue, credit, carried ? kCarriedBytes : SIZE_MAX, carried) {}
 
     const int number;
     const std::string name;  // "worker 2 (10.0.0.7:2222)"
@@ -121,6 +128,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     bool comes_back = false;  // it has left to form another generation
     int64_t asked_ns = 0;     // when another start of it has last asked to be let in; 0: never
     uint32_t came_from = kNoGeneration;
+    bool asked = false;     // it has to answer the latest of the questions
+    uint64_t answered = 0;  // the latest that it has
 
     std::atomic<int64_t> heard_ns{0};
     std::atomic<bool> connected{false};
@@ -138,6 +147,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   class ControlTaker;
 
   bool hub() const noexcept { return config_.me == 0; }
+  // Who has stood still for so long may have been given up: others count from what they have heard last.
+  int64_t doubtful_ns() const noexcept { return config_.lease_ns / 2; }
   Peer& at(int worker) noexcept { return peers_[static_cast<std::size_t>(worker)]; }
   const Peer& at(int worker) const noexcept { return peers_[static_cast<std::size_t>(worker)]; }
   void tell() noexcept;
@@ -210,6 +221,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   static void* watch_main(void* self);
   void watch() noexcept;
   int64_t look(int64_t now, bool paused) noexcept;
+  void doubt() noexcept;
+  void trust_if_answered() noexcept;
 
   Memory& memory_;
   const Config config_;
@@ -218,7 +231,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::deque<Peer> peers_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> to_form_{false};
-  std::atomic<int64_t> asked_ns_{0};  // the latest of the peers'
+  std::atomic<int64_t> asked_ns_{0};   // the latest of the peers'
+  std::atomic<int64_t> looked_ns_{0};  // when the watcher has
+  std::atomic<bool> doubts_{false};    // whether the others still know of this worker
 
   mutable std::mutex members_;
   std::vector<LinkRef> unproven_;
@@ -230,6 +245,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   int64_t nobody_since_ns_ = 0;  // since when nobody listens at its address; 0: somebody may
   bool leader_broke_ = false;    // the link to worker 0 has, without a word
   bool met_ = false;             // worker 0 has let this one in
+  uint64_t question_ = 0;        // the latest, to those who are to say that they know of this worker
   std::shared_ptr<grpc::Channel> control_channel_;
 
   const std::unique_ptr<Carriers> carriers_;

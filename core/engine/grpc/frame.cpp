@@ -22,7 +22,7 @@ constexpr Fields kFields[] = {
     {"revoke", true, false, false, false, false},     {"misfit", true, false, false, false, false},
     {"forgotten", true, false, false, false, false},  {"credit", false, false, true, false, false},
     {"bye taken", false, false, false, false, false}, {"leaving", false, false, false, false, false},
-    {"beat", false, false, false, false, false},      {"here", true, false, true, false, true},
+    {"beat", true, false, false, true, false},        {"here", true, false, true, false, true},
     {"lost", true, false, true, true, true},          {"left", true, false, false, true, false},
     {"formed", true, false, true, false, true},
 };

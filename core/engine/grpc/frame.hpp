@@ -15,7 +15,7 @@
 //                                    kCredit    bytes                 what went ahead has been taken
 //                                    kByeTaken                        all that was sent before kBye is here
 //                                    kLeaving                         the receiver leaves: it takes nothing any more
-//     both ways, on control links    kBeat                            I live
+//     both ways, on control links    kBeat      id, offset            I live; the receiver gives `id` back, as `offset`; 0: none
 //                                    kHere      id, data: Identity    worker `id` has joined, as this incarnation
 //                                    kLost      id, offset, data      worker `id` is lost; offset 1: nothing of it comes
 //                                                                     any more; the data say why

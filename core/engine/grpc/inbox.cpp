@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/grpc/inbox.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -291,15 +292,22 @@ const char* Inbox::begin_offer(const Frame& frame) noexcept {
   return coming_ == nullptr ? "there is no memory for what it offers" : nullptr;
 }
 
-const char* Inbox::begin_chunk(const Frame& frame, std::byte** to) noexcept {
-  Entry* const entry = frame.id == 0 ? nullptr : find(frame.id);
+const char* Inbox::check_part(uint64_t id, uint64_t offset, uint64_t bytes, std::size_t most) const noexcept {
+  const Entry* const entry = id == 0 ? nullptr : find(id);
   if (entry == nullptr || (entry->state != State::kGranted && entry->state != State::kRevoked)) {
     return "it sends a message that was not granted";
   }
-  if (frame.offset != entry->moved || frame.bytes > entry->bytes - entry->moved ||
-      frame.bytes > kChunkBytes || (frame.bytes == 0 && entry->bytes != 0)) {
+  if (offset != entry->moved || bytes > entry->bytes - entry->moved || bytes > most ||
+      (bytes == 0 && entry->bytes != 0)) {
     return "it sends a message in wrong pieces";
   }
+  return nullptr;
+}
+
+const char* Inbox::begin_chunk(const Frame& frame, std::byte** to) noexcept {
+  const char* const why = check_part(frame.id, frame.offset, frame.bytes, kChunkBytes);
+  if (why != nullptr) return why;
+  Entry* const entry = find(frame.id);
   if (entry->receive != nullptr && frame.bytes != 0) *to = entry->receive->message().data + entry->moved;
   return nullptr;
 }
@@ -357,12 +365,50 @@ void Inbox::finish_ahead() noexcept {
 }
 
 void Inbox::finish_chunk(const Frame& frame) noexcept {
-  Entry* const entry = find(frame.id);
-  entry->moved += static_cast<std::size_t>(frame.bytes);
-  if (entry->moved != entry->bytes) return;
-  Transfer* const receive = entry->receive;
-  remove(entry);
+  moved(*find(frame.id), static_cast<std::size_t>(frame.bytes));
+}
+
+void Inbox::moved(Entry& entry, std::size_t bytes) noexcept {
+  entry.moved += bytes;
+  if (entry.moved != entry.bytes) return;
+  Transfer* const receive = entry.receive;
+  remove(&entry);
   if (receive != nullptr) end(*receive, Transfer::End::kDone);
+}
+
+// ---- What comes apart ----
+
+const char* Inbox::begin_apart(const Piece& piece) noexcept {
+  if (!may_come_apart_ || bye_) return "it sends data apart that cannot come so";
+  if (const char* const why = check_part(piece.id, piece.offset, piece.bytes, Piece::kMostBytes);
+      why != nullptr)
+    return why;
+  piece_ = piece;
+  piece_left_ = static_cast<std::size_t>(piece.bytes) + 1;
+  return nullptr;
+}
+
+Inbox::Coming Inbox::apart() noexcept {
+  if (piece_left_ == 0) return {};
+  const std::size_t left = piece_left_ - 1;
+  const Entry* const entry = find(piece_.id);
+  if (entry != nullptr && entry->receive != nullptr) {
+    const std::size_t at = entry->moved + (static_cast<std::size_t>(piece_.bytes) - left);
+    return {{entry->receive->message().data + at, left}, {&piece_end_, 1}};
+  }
+  if (left <= sizeof nowhere_) return {{nowhere_, left}, {&piece_end_, 1}};
+  return {nowhere_, {}};
+}
+
+const char* Inbox::apart_came(std::size_t bytes) noexcept {
+  piece_left_ -= bytes;
+  if (piece_left_ != 0) return nullptr;
+  const auto whole = static_cast<uint8_t>(piece_end_);
+  if (whole > 1) return "it does not say whether it has sent a message";
+  // Where it has not, it says next that it drops it.
+  Entry* const entry = whole == 1 ? find(piece_.id) : nullptr;
+  if (entry != nullptr) moved(*entry, static_cast<std::size_t>(piece_.bytes));
+  return nullptr;
 }
 
 void Inbox::finish_drop(uint64_t id) noexcept {

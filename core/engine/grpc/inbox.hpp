@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/base/memory.hpp"
 #include "core/engine/grpc/frame.hpp"
+#include "core/engine/grpc/piece.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist::grpc_link {
@@ -17,9 +19,10 @@ class Inbox final : public FrameTaker {
  public:
   static constexpr std::size_t kMostOffers = std::size_t{1} << 20;
 
-  // `whole`: messages that go ahead and are larger come in pieces, between which the owner's lock is free.
-  Inbox(Memory& memory, FrameSink& sink, std::size_t credit, std::size_t whole = SIZE_MAX) noexcept
-      : memory_(memory), sink_(sink), credit_(credit), whole_(whole) {}
+  // `whole`: messages that go ahead and are larger come in pieces, between which the owner's lock is free. `apart`: data may.
+  Inbox(Memory& memory, FrameSink& sink, std::size_t credit, std::size_t whole = SIZE_MAX,
+        bool apart = false) noexcept
+      : memory_(memory), sink_(sink), credit_(credit), whole_(whole), may_come_apart_(apart) {}
   ~Inbox();
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
@@ -38,6 +41,16 @@ class Inbox final : public FrameTaker {
   const char* begin(const Frame& frame, std::byte** to) noexcept override;
   void finish(const Frame& frame) noexcept override;
   bool take_ended() noexcept;
+  // A piece begins to come. The answer: as begin()'s.
+  const char* begin_apart(const Piece& piece) noexcept;
+  // Where it goes next: as Outbox::apart(). Both are empty: no piece is coming.
+  struct Coming {
+    std::span<std::byte> data;
+    std::span<std::byte> end;
+  };
+  Coming apart() noexcept;
+  // As many of those bytes have come. The answer: as begin()'s.
+  const char* apart_came(std::size_t bytes) noexcept;
   // The sender's last frame was there.
   bool bye() const noexcept { return bye_; }
 
@@ -92,14 +105,17 @@ class Inbox final : public FrameTaker {
   const char* begin_offered_ahead(const Frame& frame, std::byte** to) noexcept;
   const char* begin_offer(const Frame& frame) noexcept;
   const char* begin_chunk(const Frame& frame, std::byte** to) noexcept;
+  const char* check_part(uint64_t id, uint64_t offset, uint64_t bytes, std::size_t most) const noexcept;
   void finish_ahead() noexcept;
   void finish_chunk(const Frame& frame) noexcept;
+  void moved(Entry& entry, std::size_t bytes) noexcept;
   void finish_drop(uint64_t id) noexcept;
 
   Memory& memory_;
   FrameSink& sink_;
   const std::size_t credit_;
   const std::size_t whole_;
+  const bool may_come_apart_;
   // What went ahead and has not been told to be taken: `owed_` of it has been taken.
   std::size_t used_ = 0;
   std::size_t owed_ = 0;
@@ -116,6 +132,11 @@ class Inbox final : public FrameTaker {
   Transfer* into_ = nullptr;
   Entry* coming_ = nullptr;
   std::size_t coming_bytes_ = 0;
+  // The piece that is coming, and how much of it still is, with the byte behind it.
+  Piece piece_;
+  std::size_t piece_left_ = 0;
+  std::byte piece_end_{};
+  std::byte nowhere_[4096];
   bool ended_ = false;
   bool bye_ = false;
 };

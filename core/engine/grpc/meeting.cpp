@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/os/clock.hpp"
+#include "core/base/os/socket.hpp"
 #include "core/base/wire.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 
@@ -152,6 +153,62 @@ std::string Endpoint::took_carried(const LinkRef& link, std::span<const std::byt
   at(link->peer).heard_ns.store(steady_now_ns(), std::memory_order_relaxed);
   const grpc::Slice slice(piece.data(), piece.size(), grpc::Slice::STATIC_SLICE);
   return link->outgoing ? took_data_out(link, {&slice, 1}) : took_data_in(link, {&slice, 1});
+}
+
+bool Endpoint::next_apart(Link& link, Piece* piece) noexcept {
+  if (!link.outgoing) return false;
+  Peer& peer = at(link.peer);
+  const std::scoped_lock lock(peer.out_mutex);
+  return peer.out.get() == &link && peer.outbox.next_apart(piece);
+}
+
+std::ptrdiff_t Endpoint::send_apart(Link& link, int socket, std::span<const std::byte> before) noexcept {
+  Peer& peer = at(link.peer);
+  const std::scoped_lock lock(peer.out_mutex);
+  const Outbox::Going going = peer.outbox.apart();
+  const std::span<const std::byte> parts[] = {before, going.data, going.end};
+  const std::ptrdiff_t went = send_now(socket, parts);
+  if (went > static_cast<std::ptrdiff_t>(before.size()))
+    peer.outbox.apart_gone(static_cast<std::size_t>(went) - before.size());
+  return went;
+}
+
+const char* Endpoint::begin_apart(Link& link, const Piece& piece) noexcept {
+  Peer& peer = at(link.peer);
+  const std::scoped_lock lock(peer.in_mutex);
+  if (link.outgoing) return "a receiver does not send data";
+  return peer.in.get() == &link && !peer.in_gone ? peer.inbox.begin_apart(piece) : nullptr;
+}
+
+std::ptrdiff_t Endpoint::receive_apart(Link& link, int socket, std::size_t most, const char** why) noexcept {
+  Peer& peer = at(link.peer);
+  const std::scoped_lock lock(peer.in_mutex);
+  const Inbox::Coming coming = peer.in.get() == &link ? peer.inbox.apart() : Inbox::Coming{};
+  if (coming.end.empty() && coming.data.empty()) {
+    // It began when nobody looked at what comes any more.
+    std::byte nowhere[4096];
+    const std::span<std::byte> part(nowhere, std::min(most, sizeof nowhere));
+    return receive_now(socket, {&part, 1});
+  }
+  const std::span<std::byte> parts[] = {coming.data, coming.end};
+  const std::ptrdiff_t came = receive_now(socket, parts);
+  if (came <= 0) return came;
+  peer.heard_ns.store(steady_now_ns(), std::memory_order_relaxed);
+  *why = peer.inbox.apart_came(static_cast<std::size_t>(came));
+  return *why == nullptr ? came : -1;
+}
+
+void Endpoint::moved_apart(const LinkRef& link) noexcept {
+  Peer& peer = at(link->peer);
+  bool ended;
+  if (link->outgoing) {
+    const std::scoped_lock lock(peer.out_mutex);
+    ended = peer.outbox.take_ended();
+  } else {
+    const std::scoped_lock lock(peer.in_mutex);
+    ended = peer.inbox.take_ended();
+  }
+  if (ended) tell();
 }
 
 void Endpoint::carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept {

@@ -41,6 +41,7 @@ class Endpoint::ControlTaker final : public FrameTaker {
 
   void finish(const Frame& frame) noexcept override {
     switch (frame.kind) {
+      case FrameKind::kBeat: return beat(frame);
       case FrameKind::kHere: return here(owner_.at(static_cast<int>(frame.id)));
       case FrameKind::kLost: return lost(frame);
       case FrameKind::kFormed: return owner_.take_formed(frame, link_.control_data);
@@ -67,6 +68,16 @@ class Endpoint::ControlTaker final : public FrameTaker {
   }
 
  private:
+  void beat(const Frame& frame) noexcept {
+    if (frame.id != 0) owner_.say(peer_, {.kind = FrameKind::kBeat, .offset = frame.id});
+    if (frame.offset == 0) return;
+    {
+      const std::scoped_lock lock(owner_.members_);
+      peer_.answered = frame.offset;
+    }
+    owner_.wake();
+  }
+
   void here(Peer& who) noexcept {
     if (who.number == owner_.me()) return;
     Identity incarnation;
@@ -236,7 +247,7 @@ void Endpoint::refused(const std::string& why) noexcept {
     if (peer.number == me()) continue;
     {
       const std::scoped_lock lock(members_);
-      if (peer.life != Life::kLeft) {
+      if (peer.life != Life::kLeft && peer.life != Life::kLost) {
         peer.life = Life::kLost;
         peer.why = why;
       }

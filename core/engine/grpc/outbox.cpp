@@ -136,10 +136,10 @@ void Outbox::finish(const Frame& frame) noexcept {
     end(*transfer, Transfer::End::kMisfit);
   } else if (frame.kind == FrameKind::kForgotten) {
     end(*transfer, Transfer::End::kDone);
-  } else if (frame.kind == FrameKind::kGrant && transfer->owner != kGranted) {
+  } else if (frame.kind == FrameKind::kGrant && transfer->owner < kGranted) {
     take_out(*transfer);
     link(*transfer, kGranted);
-  } else if (frame.kind == FrameKind::kRevoke && transfer->owner == kGranted) {
+  } else if (frame.kind == FrameKind::kRevoke && transfer->owner >= kGranted) {
     // What of it is on its way the receiver lets go. It is another message now.
     sink_.put({.kind = FrameKind::kDrop, .id = transfer->id});
     unlink(*transfer);
@@ -148,9 +148,14 @@ void Outbox::finish(const Frame& frame) noexcept {
   promote();
 }
 
+Transfer* Outbox::granted(bool apart) const noexcept {
+  Transfer* const first = lists_[kGranted].first;
+  return first != nullptr && (first->message().bytes >= least_apart_) == apart ? first : nullptr;
+}
+
 bool Outbox::put_chunk() noexcept {
-  if (!has_chunks()) return false;
-  Transfer& transfer = *lists_[kGranted].first;
+  if (granted(false) == nullptr) return false;
+  Transfer& transfer = *granted(false);
   const Transfer::Message& message = transfer.message();
   const std::size_t bytes = std::min(chunk_, message.bytes - transfer.moved);
   sink_.put({.kind = FrameKind::kChunk, .id = transfer.id, .bytes = bytes, .offset = transfer.moved},
@@ -158,6 +163,47 @@ bool Outbox::put_chunk() noexcept {
   transfer.moved += bytes;
   if (transfer.moved == message.bytes) end(transfer, Transfer::End::kDone);
   return true;
+}
+
+// ---- What goes apart ----
+
+bool Outbox::next_apart(Piece* piece) noexcept {
+  if (granted(true) == nullptr || num_pieces_ == kMostPieces) return false;
+  Transfer& transfer = *granted(true);
+  const std::size_t left = transfer.message().bytes - transfer.moved;
+  *piece = {transfer.id, transfer.moved, std::min(Piece::kMostBytes, left)};
+  pieces_[(first_piece_ + num_pieces_++) % kMostPieces] = {*piece};
+  transfer.moved += static_cast<std::size_t>(piece->bytes);
+  if (piece->bytes == left) {
+    take_out(transfer);
+    link(transfer, kGoing);
+  }
+  return true;
+}
+
+Outbox::Going Outbox::apart() noexcept {
+  static constexpr std::byte kNothing[4096] = {};
+  static constexpr std::byte kEnds[2] = {std::byte{0}, std::byte{1}};
+  if (num_pieces_ == 0) return {};
+  UnderWay& first = pieces_[first_piece_];
+  const Transfer* const transfer = first.whole ? find(first.piece.id) : nullptr;
+  first.whole = transfer != nullptr;
+  const std::size_t left = static_cast<std::size_t>(first.piece.bytes) - first.gone;
+  const std::span<const std::byte> end(&kEnds[first.whole ? 1 : 0], 1);
+  if (first.whole) return {{transfer->message().data + first.piece.offset + first.gone, left}, end};
+  if (left <= sizeof kNothing) return {{kNothing, left}, end};
+  return {kNothing, {}};
+}
+
+void Outbox::apart_gone(std::size_t bytes) noexcept {
+  UnderWay& first = pieces_[first_piece_];
+  first.gone += bytes;
+  if (first.gone <= first.piece.bytes) return;
+  Transfer* const transfer = first.whole ? find(first.piece.id) : nullptr;
+  const uint64_t end_of_piece = first.piece.offset + first.piece.bytes;
+  first_piece_ = (first_piece_ + 1) % kMostPieces;
+  --num_pieces_;
+  if (transfer != nullptr && end_of_piece == transfer->message().bytes) end(*transfer, Transfer::End::kDone);
 }
 
 }  // namespace dist::grpc_link

@@ -42,8 +42,11 @@ void Endpoint::watch() noexcept {
     const int64_t now = steady_now_ns();
     // A process that did not run heard nothing, whoever spoke.
     const bool paused = now - due > beat;
+    if (now - looked_ns_.load(std::memory_order_relaxed) >= doubtful_ns()) doubt();
+    looked_ns_.store(now, std::memory_order_release);
     if (now >= next_beat) {
-      say_to_all({.kind = FrameKind::kBeat}, nullptr, nullptr);
+      const bool doubts = doubts_.load(std::memory_order_relaxed);
+      say_to_all({.kind = FrameKind::kBeat, .id = doubts ? question_ : 0}, nullptr, nullptr);
       next_beat = now + beat;
     }
     due = std::min(next_beat, look(now, paused));
@@ -52,6 +55,43 @@ void Endpoint::watch() noexcept {
     woken_.wait_for(lock, std::chrono::nanoseconds(left), [&] { return stopping_ || changes_ != seen; });
     if (changes_ != seen) due = std::max(due, steady_now_ns());
   }
+}
+
+// What has come may be old: the next beats ask. Worker 0 asks all; the others ask worker 0.
+void Endpoint::doubt() noexcept {
+  const std::scoped_lock lock(members_);
+  ++question_;
+  for (Peer& peer : peers_) {
+    peer.asked = peer.number != me() && (hub() || peer.number == 0) && peer.life != Life::kUnknown;
+  }
+  doubts_.store(true, std::memory_order_relaxed);
+}
+
+// Who is gone meanwhile may have given this worker up: one answer is enough, and needed.
+void Endpoint::trust_if_answered() noexcept {
+  if (!doubts_.load(std::memory_order_relaxed)) return;
+  bool asked = false;
+  bool answered = false;
+  {
+    const std::scoped_lock lock(members_);
+    for (const Peer& peer : peers_) {
+      if (!peer.asked) continue;
+      asked = true;
+      const bool this_one = peer.answered == question_;
+      if (!this_one && peer.life == Life::kHere) return;
+      answered = answered || this_one;
+    }
+  }
+  if (asked && !answered) {
+    if (!hub()) refused("worker 0 is gone, and may have given this worker up, which stood still for a while");
+    return;
+  }
+  {
+    const std::scoped_lock lock(members_);
+    for (Peer& peer : peers_) peer.asked = false;
+  }
+  doubts_.store(false, std::memory_order_relaxed);
+  tell();
 }
 
 // The answer: when there is something to be looked at next.
@@ -104,6 +144,7 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
     }
     if (over) end_in(peer, Transfer::End::kLost, true);
   }
+  trust_if_answered();
   return next;
 }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/os/socket.hpp"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace dist {
+namespace {
+
+// Calls move(message) until no signal has interrupted it.
+template <class Byte, class Move>
+std::ptrdiff_t move_now(std::span<const std::span<Byte>> parts, Move&& move) noexcept {
+  iovec places[kMostSocketParts];
+  msghdr message{};
+  message.msg_iov = places;
+  for (const std::span<Byte> each : parts) {
+    places[message.msg_iovlen++] = {const_cast<std::byte*>(each.data()), each.size()};
+  }
+  for (;;) {
+    const auto moved = move(&message);
+    if (moved >= 0) return moved;
+    if (errno != EINTR) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+  }
+}
+
+}  // namespace
+
+std::ptrdiff_t send_now(int socket, std::span<const std::span<const std::byte>> parts) noexcept {
+  return move_now(parts,
+                  [&](msghdr* message) { return ::sendmsg(socket, message, MSG_DONTWAIT | MSG_NOSIGNAL); });
+}
+
+std::ptrdiff_t receive_now(int socket, std::span<const std::span<std::byte>> parts) noexcept {
+  return move_now(parts, [&](msghdr* message) {
+    const auto came = ::recvmsg(socket, message, MSG_DONTWAIT);
+    // Nothing comes any more.
+    return came != 0 ? came : (errno = ENOTCONN, -1);
+  });
+}
+
+}  // namespace dist

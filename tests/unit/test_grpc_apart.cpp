@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/engine/grpc: pieces of large messages that go apart from frames, cut anywhere, and let go at any point.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "tests/unit/grpc_halves.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+// A pair whose large messages go apart: what does is moved in steps of some bytes, which may be cut anywhere.
+struct ApartPair : Pair {
+  ApartPair() : Pair(kCredit, Piece::kLeastMessageBytes) {}
+  // The next piece is under way.
+  bool begin() {
+    Piece piece;
+    if (!out.next_apart(&piece)) return false;
+    assert_null(in.begin_apart(piece));
+    return true;
+  }
+  // Moves some bytes at most; how many: 0: nothing is under way.
+  std::size_t step(std::size_t most) {
+    const Outbox::Going going = out.apart();
+    const Inbox::Coming coming = in.apart();
+    assert_int_equal(going.data.empty() && going.end.empty(), coming.data.empty() && coming.end.empty());
+    std::vector<std::byte> sent(going.data.begin(), going.data.end());
+    sent.insert(sent.end(), going.end.begin(), going.end.end());
+    if (sent.empty()) return 0;
+    const std::size_t bytes =
+        std::min<std::size_t>({sent.size(), coming.data.size() + coming.end.size(), most});
+    const std::size_t data = std::min(bytes, coming.data.size());
+    std::copy_n(sent.begin(), data, coming.data.begin());
+    if (bytes > data) coming.end[0] = sent[data];
+    out.apart_gone(bytes);
+    assert_null(in.apart_came(bytes));
+    return bytes;
+  }
+  void finish() {
+    while (step(100'000) != 0) {
+    }
+  }
+  // A receive that waits, and a send that has been granted.
+  void grant(const std::vector<std::byte>& sent, std::vector<std::byte>& got, Transfer& send,
+             Transfer& receive) {
+    this->receive({.number = 1}, got, receive);
+    this->send({.number = 1}, sent, send);
+    forward(1000);
+    backward();
+  }
+};
+
+void large_ones_go_apart(void**) {
+  ApartPair pair;
+  const auto sent = pattern(2 * Piece::kMostBytes + 17, 3);
+  std::vector<std::byte> got(sent.size());
+  Transfer send;
+  Transfer receive;
+  pair.grant(sent, got, send, receive);
+  assert_false(pair.out.put_chunk());
+  // Two at a time.
+  assert_true(pair.begin());
+  Piece second;
+  assert_true(pair.out.next_apart(&second));
+  Piece none;
+  assert_false(pair.out.next_apart(&none));
+  for (std::size_t left = Piece::kMostBytes + 1; left != 0;)
+    left -= pair.step(std::min<std::size_t>(left, 65'537));
+  assert_false(send.over());
+  assert_null(pair.in.begin_apart(second));
+  pair.finish();
+  assert_true(pair.begin());
+  pair.finish();
+  assert_false(pair.begin());
+  assert_end(send, kDone);
+  assert_end(receive, kDone);
+  assert_true(got == sent);
+  // Smaller ones go in chunks.
+  const auto small = pattern(2 * kCredit, 4);
+  std::vector<std::byte> got_small(small.size());
+  pair.grant(small, got_small, send, receive);
+  assert_false(pair.out.next_apart(&none));
+  assert_true(pair.out.put_chunk());
+  pair.forward(1000);
+  assert_end(receive, kDone);
+  assert_true(got_small == small);
+}
+
+// At every point of a piece, by either end: no memory is touched any more that was let go, and the receive gets the next
+// message of its key, whole.
+void what_goes_apart_may_be_let_go(void**) {
+  const std::size_t size = Piece::kMostBytes + Piece::kLeastMessageBytes;
+  for (const bool sender : {true, false}) {
+    for (const std::size_t moved : {std::size_t{0}, std::size_t{1}, Piece::kMostBytes - 1, Piece::kMostBytes,
+                                    Piece::kMostBytes + 1, size, size + 1}) {
+      ApartPair pair;
+      auto sent = std::make_unique<std::vector<std::byte>>(pattern(size, 3));
+      auto got = std::make_unique<std::vector<std::byte>>(size);
+      Transfer send;
+      Transfer receive;
+      pair.grant(*sent, *got, send, receive);
+      for (std::size_t left = moved; left != 0;) {
+        const std::size_t some = pair.step(left);
+        if (some == 0) assert_true(pair.begin());
+        left -= some;
+      }
+      if (sender) {
+        pair.out.cancel(send);
+        assert_end(send, kCancelled);
+        sent.reset();
+      } else {
+        pair.in.cancel(receive);
+        assert_end(receive, kCancelled);
+        got.reset();
+      }
+      const auto again = pattern(size, 4);
+      if (sender) {
+        pair.send({.number = 1}, again, send);
+      } else {
+        got = std::make_unique<std::vector<std::byte>>(size);
+        pair.receive({.number = 1}, *got, receive);
+      }
+      for (int turn = 0; turn < 4; ++turn) {
+        pair.backward();
+        do {
+          pair.finish();
+        } while (pair.begin());
+        pair.forward(1000);
+      }
+      assert_end(send, kDone);
+      assert_end(receive, kDone);
+      assert_true(*got == (sender ? again : *sent));
+    }
+  }
+}
+
+void who_sends_apart_what_cannot_come_so_is_told(void**) {
+  const auto refuses = [](bool apart, const Piece& piece) {
+    Pair pair(kCredit, apart ? Piece::kLeastMessageBytes : SIZE_MAX);
+    std::vector<std::byte> got(3 * Piece::kMostBytes);
+    Transfer receive;
+    pair.receive({.number = 1}, got, receive);
+    const auto sent = pattern(got.size(), 1);
+    Transfer send;
+    pair.send({.number = 1}, sent, send);
+    pair.forward(1000);
+    const bool refused = pair.in.begin_apart(piece) != nullptr;
+    pair.in.end_all(End::kLost);
+    pair.out.end_all(End::kLost);
+    return refused;
+  };
+  assert_false(refuses(true, {1, 0, 1}));
+  assert_true(refuses(false, {1, 0, 1}));
+  assert_true(refuses(true, {2, 0, 1}));
+  assert_true(refuses(true, {0, 0, 1}));
+  assert_true(refuses(true, {1, 1, 1}));
+  assert_true(refuses(true, {1, 0, 0}));
+  assert_true(refuses(true, {1, 0, Piece::kMostBytes + 1}));
+  assert_true(refuses(true, {1, UINT64_MAX, 2}));
+  // The byte behind it is 0 or 1.
+  ApartPair pair;
+  const auto sent = pattern(Piece::kLeastMessageBytes, 3);
+  std::vector<std::byte> got(sent.size());
+  Transfer send;
+  Transfer receive;
+  pair.grant(sent, got, send, receive);
+  assert_true(pair.begin());
+  const Inbox::Coming coming = pair.in.apart();
+  assert_int_equal(coming.data.size(), sent.size());
+  coming.end[0] = std::byte{2};
+  assert_non_null(pair.in.apart_came(sent.size() + 1));
+  pair.in.end_all(End::kLost);
+  pair.out.end_all(End::kLost);
+}
+
+}  // namespace
+}  // namespace dist::grpc_link
+
+int main() {
+  using namespace dist::grpc_link;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(large_ones_go_apart),
+      cmocka_unit_test(what_goes_apart_may_be_let_go),
+      cmocka_unit_test(who_sends_apart_what_cannot_come_so_is_told),
+  };
+  return cmocka_run_group_tests_name("grpc_apart", tests, nullptr, nullptr);
+}
