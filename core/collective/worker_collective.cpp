@@ -154,8 +154,8 @@ Status agree_on_most(const Member& member, WorkerMeeting& meeting, const Signatu
           member, meeting, signature, start_ns, [] {}, &status))
     return status;
   for (int p = 0; p < round.members().num_members(); ++p) {
-    const Payload& other = round.incoming(p);
-    *value = std::max(*value, WireReader(other.data(), other.bytes()).take<uint64_t>());
+    const std::span<const std::byte> other = round.incoming(p);
+    *value = std::max(*value, WireReader(other.data(), other.size()).take<uint64_t>());
   }
   return member.group.finish(member.me);
 }

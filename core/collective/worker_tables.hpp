@@ -61,9 +61,8 @@ class WorkerTables {
         const bool here = p >= first && p < first + members.count();
         const Offer* offer = here ? local(p - first) : nullptr;
         if (!here) {
-          const Payload& payload = round.incoming(p);
           Offer read{};
-          if (!reader.read(p, {payload.data(), payload.bytes()}, room, &read)) {
+          if (!reader.read(p, round.incoming(p), room, &read)) {
             *out_broken = p;
             return false;
           }

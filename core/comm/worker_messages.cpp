@@ -62,6 +62,7 @@ void WorkerHeader::write(std::byte* to) const noexcept {
   writer.put(kWorkerMagic);
   writer.put(version);
   writer.put(members);
+  writer.put(all_members);
   writer.put(kLittleEndian);
   writer.put(complete);
   writer.put(payload_bytes);
@@ -69,14 +70,15 @@ void WorkerHeader::write(std::byte* to) const noexcept {
   writer.put(last);
   writer.put(last_alone_ns);
   put(writer, signature);
-  writer.fill(to + kBytes);
+  writer.fill(to + kSaidBytes);
 }
 
 Reading WorkerHeader::read(const std::byte* from) noexcept {
   *this = WorkerHeader{};
-  WireReader reader(from, kBytes);
+  WireReader reader(from, kSaidBytes);
   if (const Reading reading = begin(reader, &version); reading != Reading::kGood) return reading;
   members = reader.take<int32_t>();
+  all_members = reader.take<uint64_t>();
   const bool same_order = reader.take<bool>() == kLittleEndian;
   complete = reader.take<bool>();
   payload_bytes = reader.take<uint64_t>();

@@ -10,6 +10,12 @@ namespace {
 
 bool done(const Transfer& transfer) noexcept { return transfer.end() == Transfer::End::kDone; }
 
+uint64_t digest_of(std::span<const int> firsts) noexcept {
+  uint64_t digest = 0xCBF29CE484222325u;
+  for (const int first : firsts) digest = (digest ^ static_cast<uint64_t>(first)) * 0x100000001B3u;
+  return digest;
+}
+
 bool sizes_vary(const WorkerHeader& header) noexcept {
   return header.payload_bytes == WorkerHeader::kSizesVary;
 }
@@ -47,6 +53,7 @@ WorkerRound::WorkerRound(Memory& memory, Transport& transport, const WorkerMembe
       outgoing_(&memory),
       tables_(&memory),
       incoming_(&memory),
+      came_(static_cast<std::size_t>(members.num_members()), &memory),
       payload_transfers_(&memory),
       staging_(memory) {
   for (int w = 0; w < members.num_workers(); ++w) {
@@ -106,8 +113,29 @@ void WorkerRound::reset() noexcept {
   });
 }
 
+bool WorkerRound::is_payload(const Transfer& transfer) noexcept {
+  return transfer.message().key.series % kKinds == kPayload;
+}
+
 bool WorkerRound::settled() noexcept {
-  return all_transfers([](int, const Transfer& transfer) { return done(transfer); });
+  // A payload that has been sent ahead, and for which there is no credit, waits until its receiver has read the header.
+  const bool ahead = phase_ == Phase::kHeaders || phase_ == Phase::kSizes;
+  const auto settled = [&](int, const Transfer& transfer) {
+    return done(transfer) || (ahead && transfer.end() == Transfer::End::kUnderWay && is_payload(transfer));
+  };
+  return all_transfers(settled) && transport_.up_to_date() &&
+         !(phase_ == Phase::kHeaders && others_know_other_members());
+}
+
+// While all that this worker can see itself is as it should be.
+bool WorkerRound::others_know_other_members() noexcept {
+  bool differ = false;
+  bool right = true;
+  each_peer([&](int w, Peer& peer) {
+    right = right && peer.good() && peer.header.members == members_.count_of(w);
+    differ = differ || peer.header.all_members != own_.all_members;
+  });
+  return differ && right;
 }
 
 bool WorkerRound::trouble(int* out_worker, Transfer::End* out_end) noexcept {
@@ -124,6 +152,7 @@ void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::s
   passes_ = 0;
   own_ = WorkerHeader{};
   own_.members = members_.count();
+  own_.all_members = digest_of(members_.firsts);
   own_.staging_bytes = most_bytes;
   own_.last = last.name;
   own_.last_alone_ns = last.alone_ns;
@@ -138,12 +167,43 @@ void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::s
     if (own_sizes_[p] != own_sizes_[0]) own_.payload_bytes = WorkerHeader::kSizesVary;
   }
   own_.write(own_bytes_);
+  if (own_.payloads_inside()) {
+    std::byte* inside = own_bytes_ + WorkerHeader::kSaidBytes;
+    for (const Payload& payload : outgoing_) {
+      std::copy_n(payload.data(), payload.bytes(), inside);
+      inside += own_.inside_bytes();
+    }
+  }
   phase_ = Phase::kHeaders;
+  const bool ahead = own_.complete && !own_.payloads_inside() && reserve_for_alike();
+  payloads_sent_ = own_.payloads_inside() || ahead;
   each_peer_in_turn([&](int w, Peer& peer) {
     transport_.receive(w, key(kHeader), peer.header_bytes, WorkerHeader::kBytes, peer.receive_header);
+    peer.send_header.followed = ahead;
     transport_.send(w, key(kHeader), own_bytes_, WorkerHeader::kBytes, peer.send_header);
+    if (ahead) send_payloads(w, peer);
     peer.read = false;
   });
+}
+
+// Others bring as much where they bring the same. Who has no memory for that says so before it sends its own.
+bool WorkerRound::reserve_for_alike() noexcept {
+  if (sizes_vary(own_)) return false;
+  for (int p = 0; p < members_.num_members(); ++p) {
+    const bool other = p < members_.first() || p >= members_.first() + members_.count();
+    if (other && !incoming_[static_cast<std::size_t>(p)].resize(own_sizes_[0]).ok()) return false;
+  }
+  return true;
+}
+
+void WorkerRound::send_payloads(int worker, Peer& to) noexcept {
+  for (std::size_t p = 0; p < to.send_payloads.size(); ++p) {
+    const Payload& payload = outgoing_[p];
+    if (payload.bytes() == 0) continue;
+    to.send_payloads[p]->followed = payloads_sent_ && p + 1 < to.send_payloads.size();
+    transport_.send(worker, key(kPayload, static_cast<uint32_t>(p)), payload.data(), payload.bytes(),
+                    *to.send_payloads[p]);
+  }
 }
 
 WorkerRound::Problem WorkerRound::proceed() noexcept {
@@ -207,25 +267,26 @@ WorkerRound::Problem WorkerRound::move_payloads() noexcept {
   each_peer([&](int w, const Peer& peer) {
     for (int p = 0; p < members_.count_of(w) && problem.fault == Fault::kNone; ++p) {
       const auto rank = static_cast<std::size_t>(members_.first_of(w) + p);
-      if (!incoming_[rank].resize(peer.sizes[static_cast<std::size_t>(p)]).ok())
-        problem.fault = Fault::kNoMemory;
+      const auto bytes = static_cast<std::size_t>(peer.sizes[static_cast<std::size_t>(p)]);
+      if (!peer.header.payloads_inside()) {
+        if (!incoming_[rank].resize(bytes).ok()) problem.fault = Fault::kNoMemory;
+        came_[rank] = {incoming_[rank].data(), bytes};
+      } else {
+        const std::byte* const inside = peer.header_bytes + WorkerHeader::kSaidBytes;
+        came_[rank] = {inside + static_cast<std::size_t>(p) * peer.header.inside_bytes(), bytes};
+      }
     }
   });
   if (problem.fault != Fault::kNone) return problem;
   each_peer_in_turn([&](int w, Peer& peer) {
-    for (std::size_t p = 0; p < peer.receive_payloads.size(); ++p) {
+    for (std::size_t p = 0; !peer.header.payloads_inside() && p < peer.receive_payloads.size(); ++p) {
       Payload& payload = incoming_[static_cast<std::size_t>(members_.first_of(w)) + p];
       if (payload.bytes() == 0) continue;
       transport_.receive(w, key(kPayload, static_cast<uint32_t>(p)), payload.data(), payload.bytes(),
                          *peer.receive_payloads[p]);
     }
-    for (std::size_t p = 0; p < peer.send_payloads.size(); ++p) {
-      const Payload& payload = outgoing_[p];
-      if (payload.bytes() == 0) continue;
-      transport_.send(w, key(kPayload, static_cast<uint32_t>(p)), payload.data(), payload.bytes(),
-                      *peer.send_payloads[p]);
-    }
   });
+  if (!payloads_sent_) each_peer_in_turn([&](int w, Peer& peer) { send_payloads(w, peer); });
   return {};
 }
 

@@ -2,7 +2,7 @@
 // WorkerRound: the messages of one collective between workers, for one after another, while nobody waits: who has time
 // looks whether a phase has ended, and goes on to the next.
 //
-//     begin()     headers go out: what this worker's members came for
+//     begin()     headers go out: what this worker's members came for; and what they bring, where all of it goes at once
 //     proceed()   when settled(): from headers to sizes, where those of the members differ, and to payloads; then
 //                 here() says that what all members bring lies in this worker's memory
 //     pass()      afterwards, as often as needed: tensors go from worker to worker; they are there when settled()
@@ -121,13 +121,17 @@ class WorkerRound {
   // Room of a member's own, which is kept, for what it makes of the others' payloads.
   Payload& tables(int member) noexcept { return tables_[static_cast<std::size_t>(member)]; }
   // What the members of other workers brought, by their rank among all.
-  const Payload& incoming(int rank) const noexcept { return incoming_[static_cast<std::size_t>(rank)]; }
+  std::span<const std::byte> incoming(int rank) const noexcept {
+    return came_[static_cast<std::size_t>(rank)];
+  }
 
   // Of `at`, the run, the group, the series (a stream) and the number count. `most_bytes`: of tensors on their way at a
   // time, as far as this worker is asked.
   void begin(const MessageKey& at, const Signature& signature, std::size_t most_bytes,
              const Last& last) noexcept;
-  // Whether all messages under way have come to a good end. One that has not stays so: see trouble().
+  // Whether all messages under way have come to a good end. One that has not stays so: see trouble(). Nor does it end while
+  // another worker takes workers to have other members than this one does: one of the two sees that it is wrong, and says so;
+  // nor before the transport is up to date.
   bool settled() noexcept;
   bool here() const noexcept { return phase_ == Phase::kHere; }
   // From settled() on, while not here().
@@ -179,7 +183,7 @@ class WorkerRound {
     WorkerHeader header;
     Reading reading = Reading::kBad;
     bool read = false;
-    std::byte header_bytes[WorkerHeader::kBytes];
+    alignas(WorkerHeader::kInsideAlign) std::byte header_bytes[WorkerHeader::kBytes];
     std::pmr::vector<uint64_t> sizes;  // of the members' payloads
     std::pmr::vector<std::byte> size_bytes;
     Transfer send_header, receive_header;
@@ -208,10 +212,14 @@ class WorkerRound {
   // Calls body(worker, transfer) until that says false, which is returned then.
   template <class Body>
   bool all_transfers(Body&& body) noexcept;
+  bool others_know_other_members() noexcept;
   Problem read_headers() noexcept;
   void ask_for_sizes() noexcept;
   void read_sizes() noexcept;
   Problem move_payloads() noexcept;
+  static bool is_payload(const Transfer& transfer) noexcept;
+  bool reserve_for_alike() noexcept;
+  void send_payloads(int worker, Peer& to) noexcept;
 
   Memory& memory_;
   Transport& transport_;
@@ -220,15 +228,17 @@ class WorkerRound {
   MessageKey at_;
   uint32_t passes_ = 0;
   bool complete_ = false;
+  bool payloads_sent_ = false;
   std::size_t staging_bytes_ = 0;
   WorkerHeader own_;
-  std::byte own_bytes_[WorkerHeader::kBytes];
+  alignas(WorkerHeader::kInsideAlign) std::byte own_bytes_[WorkerHeader::kBytes] = {};
   std::pmr::vector<uint64_t> own_sizes_;
   std::pmr::vector<std::byte> own_size_bytes_;
   std::pmr::deque<Peer> peers_;
   std::pmr::vector<Payload> outgoing_;
   std::pmr::vector<Payload> tables_;
-  std::pmr::vector<Payload> incoming_;
+  std::pmr::vector<Payload> incoming_;  // of those that were not inside headers
+  std::pmr::vector<std::span<const std::byte>> came_;
   std::pmr::deque<Transfer> payload_transfers_;
   Payload staging_;
 };

@@ -222,12 +222,26 @@ bool WorkerMeeting::find_told(WorkerRound& round, Found* out) noexcept {
 }
 
 // Why the collective cannot go on here, as far as this worker knows or has been told; false: nothing is wrong.
+int WorkerMeeting::first_lost() noexcept {
+  int first = -1;
+  each_peer([&](int w, const Peer&) {
+    if (first < 0 && transport_.lost(w)) first = w;
+  });
+  return first;
+}
+
 bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
   const std::lock_guard lock(mutex_);
   if (find_told(round, out)) return true;
   int worker = -1;
   Transfer::End end;
-  if (!round.trouble(&worker, &end)) return false;
+  if (!round.trouble(&worker, &end)) {
+    if (transport_.up_to_date()) return false;
+    // Who stood still, and is not answered any more, has been given up, whatever it has of the others.
+    worker = first_lost();
+    if (worker < 0) return false;
+    end = Transfer::End::kLost;
+  }
   switch (end) {
     // Who leaves because worker 0 is lost is not the cause.
     case Transfer::End::kLost: *out = {lost(round, transport_.lost(0) ? 0 : worker), false}; break;

@@ -259,6 +259,8 @@ class WorkerMeeting final : public TransportListener {
   // What worker 0 has to say about a failure that another worker has found.
   enum class LeaderSays : uint8_t { kNothingYet, kReport, kNothing };
 
+  // Of the others; -1: none is.
+  int first_lost() noexcept;
   bool find_trouble(WorkerRound& round, Found* out) noexcept;
   Status fail_all(const Found& found) noexcept;
   Status fail_all(const WorkerRound::Problem& problem) noexcept;

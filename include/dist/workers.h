@@ -30,13 +30,14 @@
  *     DIST_MODULE_FOLDER   where libdist-grpc.so and libdist-gloo.so are, if not where libdist is, as where that lies in a jar
  *     DIST_LEASE_SECONDS   how long a worker that says nothing lives for the others, 0.1 to 3600; else 10
  *
- * A worker listens from the creation of its strategy to its end, and at its end waits, for a lease at most, until what it
- * has sent is taken. It may start before the others and long after them, with names that are not yet known: each is
- * waited for, up to the deadline of who needs it. A worker that is killed is lost to the others at once, and one that is
- * stopped or cut off after a lease. The others go on without it by dist_strategy_reform(), or end their strategies and make
- * new ones, which the worker joins that was started again. Who ends before it has met the others is waited for, up to the
- * deadline; so is, for a lease, one that leaves a forked child behind, which keeps its connections open. A process has one
- * such strategy at a time, as they would listen at one address. DIST_LEASE_SECONDS is the same on all workers.
+ * A worker listens from the creation of its strategy to its end, and at its end waits, for a lease at most, until what
+ * it has sent is taken. It may start before the others and long after them, with names that are not yet known: each is
+ * waited for, up to the deadline of who needs it. A worker that is killed is lost to the others at once, and one that
+ * is stopped or cut off after a lease; one that stood still for half a lease hears from worker 0 before it goes on. The
+ * others go on without it by dist_strategy_reform(), or end their strategies and make new ones, which the worker joins
+ * that was started again. Who ends before it has met the others is waited for, up to the deadline; so is, for a lease,
+ * one that leaves a forked child behind, which keeps its connections open. A process has one such strategy at a time,
+ * as they would listen at one address. DIST_LEASE_SECONDS is the same on all workers.
  *
  * In one process, for tests and for trying things out, workers are strategies that share a network:
  *

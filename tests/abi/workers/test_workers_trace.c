@@ -37,17 +37,24 @@ typedef struct lateness {
   int32_t replica; /* that is late; -1: the worker, outside of replicas */
 } lateness;
 
-/* Whether the trace of a worker has these words so often. */
-static int says(const lateness *late, int worker, const char *words, int times) {
+/* Whether the trace of a worker has these words so often, of one round. */
+static int says(const lateness *late, int worker, int sequence, const char *words, int times) {
   text trace = {NULL, 0};
   const dist_status status = dist_write_trace(late->all->strategies[worker], keep, &trace);
-  const int found = status == DIST_OK ? count_of(trace.data, words) : -1;
+  int found = status == DIST_OK ? 0 : -1;
+  char round[32];
+  snprintf(round, sizeof round, "\"sequence\":%d,", sequence);
+  for (const char *at = trace.data; found >= 0 && (at = strstr(at, round)) != NULL; at++) {
+    const char *const next = strstr(at + 1, "\"sequence\"");
+    const char *const there = strstr(at, words);
+    if (there != NULL && (next == NULL || there < next)) found++;
+  }
   free(trace.data);
   return found == times;
 }
 
 /* Returns when all others wait for this one alone: their traces say so. */
-static void come_last(const lateness *late) {
+static void come_last(const lateness *late, int sequence) {
   char words[80];
   for (int w = 0; w < late->all->n; ++w) {
     int32_t waiting = late->replica < 0 ? 1 : late->all->replicas[w];
@@ -57,7 +64,7 @@ static void come_last(const lateness *late) {
     } else {
       snprintf(words, sizeof words, "\"missing_workers\":1,\"waits_for_worker\":%d", late->worker);
     }
-    while (!says(late, w, words, waiting)) sched_yield();
+    while (!says(late, w, sequence, words, waiting)) sched_yield();
   }
 }
 
@@ -72,7 +79,7 @@ static dist_status with_one_late(dist_replica *replica, void *user_data) {
     const int64_t length = i % 2 == 0 ? 16 : LARGE;
     const dist_tensor tensor = vector_of(buffers[me], DIST_F32, &length);
     dist_tensor out = tensor;
-    if (me == late->replica) come_last(late);
+    if (me == late->replica) come_last(late, i + 1);
     status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &out, 1, &options);
   }
   return status;
@@ -123,7 +130,7 @@ static dist_status reduce_late(dist_strategy *strategy, int worker, void *user_d
   dist_value *value = NULL;
   dist_value *sum = NULL;
   dist_status status = dist_value_create_tensor(strategy, &tensor, &value);
-  if (worker == late->worker) come_last(late);
+  if (worker == late->worker) come_last(late, 1);
   if (status == DIST_OK) status = dist_reduce(strategy, DIST_REDUCE_SUM, value, NULL, 0, &sum);
   dist_value_release(sum);
   dist_value_release(value);
