@@ -83,7 +83,7 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
         return true;
       }
       // It knows of no buffer for that.
-      if (state_ == CLOSED || !comes_apart()) return false;
+      if (!comes_apart()) return false;
     }
     return read_apart();
   }
@@ -108,10 +108,12 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
     return Pair::write(op);
   }
   bool write_apart(gloo::transport::tcp::Op& op) {
+    // Gloo goes on with a connection that has just failed.
+    if (state_ != CONNECTED || user_ == nullptr) return false;
     while (op.nwritten < op.preamble.nbytes) {
       std::span<const std::byte> before = std::as_bytes(std::span(&op.preamble, 1));
       before = before.subspan(std::min(op.nwritten, before.size()));
-      const std::ptrdiff_t went = user_ != nullptr ? user_->send_apart(fd_, before) : -1;
+      const std::ptrdiff_t went = user_->send_apart(fd_, before);
       if (went < 0) signalException("the connection is gone");
       if (went <= 0) return false;
       op.nwritten += static_cast<std::size_t>(went);
@@ -120,7 +122,7 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
   }
   bool comes_apart() noexcept { return rx_.nread >= sizeof rx_.preamble && is_apart(rx_); }
   bool read_apart() {
-    if (user_ == nullptr) return false;
+    if (state_ != CONNECTED || user_ == nullptr) return false;
     const Piece piece{rx_.preamble.roffset, rx_.preamble.offset, rx_.preamble.length - 1};
     const auto refused = [&] {
       signalException("the connection is gone, or breaks the protocol");
