@@ -60,8 +60,10 @@ dist_status dist_preemption_run(dist_preemption_handler* handler, dist_replica_f
   constexpr const char* kCall = "dist_preemption_run";
   const dist_status looked = guard([&]() -> Status {
     DIST_TRY(require(handler, kCall, "handler"));
+    dist_run_options given;
+    DIST_TRY(read_options(options, &given, "dist_run_options"));
     PreemptionState state = PreemptionState::kNone;
-    DIST_TRY(unwrap(handler)->save_if_preempted(kCall, &state));
+    DIST_TRY(unwrap(handler)->save_if_preempted(kCall, capi::unwrap(given.cancel), &state));
     return state == PreemptionState::kOver ? unwrap(handler)->over(kCall) : kOk;
   });
   if (looked != DIST_OK) return looked;
@@ -70,13 +72,14 @@ dist_status dist_preemption_run(dist_preemption_handler* handler, dist_replica_f
   return ran;
 }
 
-dist_status dist_preemption_save_if_preempted(dist_preemption_handler* handler, int32_t* out_state) {
+dist_status dist_preemption_save_if_preempted(dist_preemption_handler* handler, dist_cancel* cancel,
+                                              int32_t* out_state) {
   constexpr const char* kCall = "dist_preemption_save_if_preempted";
   return guard([&]() -> Status {
     DIST_TRY(require(handler, kCall, "handler"));
     DIST_TRY(require(out_state, kCall, "out_state"));
     PreemptionState state = PreemptionState::kNone;
-    DIST_TRY(unwrap(handler)->save_if_preempted(kCall, &state));
+    DIST_TRY(unwrap(handler)->save_if_preempted(kCall, capi::unwrap(cancel), &state));
     *out_state = static_cast<int32_t>(state);
     return kOk;
   });

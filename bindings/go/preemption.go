@@ -92,7 +92,7 @@ func (h *PreemptionHandler) Notify() error {
 // Run is a step of the loop: SaveIfPreempted, Strategy.Run, and CountRun where that went well. With ErrCancelled, and no
 // error of ctx, the job is preempted, and its checkpoint is saved: nothing was run.
 func (h *PreemptionHandler) Run(ctx context.Context, fn ReplicaFunc) error {
-	state, err := h.SaveIfPreempted()
+	state, err := h.SaveIfPreempted(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,8 @@ func (h *PreemptionHandler) over() error {
 
 // SaveIfPreempted saves the checkpoint where the job is preempted, once when that is known and once when the grace is over,
 // and tells what it has come to, the same on all workers. Where there is no path, the program saves when the state changes.
-func (h *PreemptionHandler) SaveIfPreempted() (PreemptionState, error) {
+// The end of ctx ends the wait for worker 0.
+func (h *PreemptionHandler) SaveIfPreempted(ctx context.Context) (PreemptionState, error) {
 	var u uses
 	defer u.end()
 	native := u.preemptionHandler(h)
@@ -128,9 +129,14 @@ func (h *PreemptionHandler) SaveIfPreempted() (PreemptionState, error) {
 	if u.err != nil {
 		return PreemptionNone, u.err
 	}
+	watch, err := cancelWith(ctx)
+	if err != nil {
+		return PreemptionNone, err
+	}
+	defer watch.end()
 	var state int32
-	err := fromNative(cdist.Dist_preemption_save_if_preempted(native, &state))
-	return PreemptionState(state), err
+	err = fromNative(cdist.Dist_preemption_save_if_preempted(native, watch.handle(), &state))
+	return PreemptionState(state), byContextOf(ctx, err, "the context ended the wait for worker 0")
 }
 
 // CountRun counts a run that the program has made without Run, by Strategy.RunValues for instance.

@@ -3,6 +3,9 @@
 package dist_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -34,13 +37,13 @@ func TestPreemption(t *testing.T) {
 		h, _, step := preempted(t, path, 0)
 		is(t, "calls before", h.TotalRunCalls(), start)
 		noError(t, h.Run(background, step))
-		is(t, "state", must[dist.PreemptionState](t)(h.SaveIfPreempted()), dist.PreemptionNone)
+		is(t, "state", must[dist.PreemptionState](t)(h.SaveIfPreempted(background)), dist.PreemptionNone)
 		noError(t, h.Notify())
 		noError(t, h.Notify())
 		for range 2 {
 			fails(t, h.Run(background, step), dist.ErrCancelled, "PreemptionHandler.Run: the job is preempted")
 		}
-		is(t, "state", must[dist.PreemptionState](t)(h.SaveIfPreempted()), dist.PreemptionOver)
+		is(t, "state", must[dist.PreemptionState](t)(h.SaveIfPreempted(background)), dist.PreemptionOver)
 		is(t, "calls", h.TotalRunCalls(), start+1)
 		noError(t, h.Close())
 
@@ -58,9 +61,48 @@ func TestPreemptionGoesOnForItsGrace(t *testing.T) {
 	h, _, step := preempted(t, filepath.Join(t.TempDir(), "checkpoint"), time.Hour)
 	noError(t, h.Notify())
 	noError(t, h.Run(background, step))
-	is(t, "state", must[dist.PreemptionState](t)(h.SaveIfPreempted()), dist.PreemptionSaved)
+	is(t, "state", must[dist.PreemptionState](t)(h.SaveIfPreempted(background)), dist.PreemptionSaved)
 	noError(t, h.CountRun())
 	is(t, "calls", h.TotalRunCalls(), int64(2))
+}
+
+// TestPreemptionWaitEndsWithItsContext: worker 1 waits for worker 0, which is in a run until that wait is over.
+func TestPreemptionWaitEndsWithItsContext(t *testing.T) {
+	enough := errors.New("enough")
+	over := make(chan struct{})
+	nothing := func(*dist.Replica) error { return nil }
+	results := onWorkers(newWorkers(t, dist.CallerThread, 1, 1), func(w int, s *dist.Strategy) error {
+		h, err := s.NewPreemptionHandler(nil)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		first := nothing
+		if w == 0 {
+			first = func(*dist.Replica) error { <-over; return nil }
+		}
+		if err := s.Run(background, first); err != nil {
+			return err
+		}
+		if w == 1 {
+			ctx, cancel := context.WithCancelCause(background)
+			go cancel(enough)
+			_, err := h.SaveIfPreempted(ctx)
+			close(over)
+			if !errors.Is(err, dist.ErrCancelled) || !errors.Is(err, enough) {
+				return fmt.Errorf("the wait ended so: %w", err)
+			}
+		}
+		for range 3 {
+			if err := h.Run(background, nothing); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, err := range results {
+		noError(t, err)
+	}
 }
 
 func TestPreemptionMisuse(t *testing.T) {
@@ -91,7 +133,7 @@ func TestPreemptionMisuse(t *testing.T) {
 	for _, err := range []error{h.Run(background, nothing), h.Notify(), h.CountRun()} {
 		fails(t, err, dist.ErrFailedPrecondition, "preemption handler is closed")
 	}
-	_, err := h.SaveIfPreempted()
+	_, err := h.SaveIfPreempted(background)
 	fails(t, err, dist.ErrFailedPrecondition, "preemption handler is closed")
 	is(t, "calls", h.TotalRunCalls(), int64(0))
 }

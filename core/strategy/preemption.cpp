@@ -99,7 +99,7 @@ Status PreemptionHandler::save(const char* call) {
 }
 
 // What worker 0 has announced with the end of the latest run; of a worker that is alone, what it knows.
-Status PreemptionHandler::hear(const char* call, bool* preempted, bool* grace_over) noexcept {
+Status PreemptionHandler::hear(const char* call, Cancel* cancel, bool* preempted, bool* grace_over) noexcept {
   const bool notified = notified_.load(std::memory_order_relaxed);
   WorkerLink* const workers = strategy_.workers();
   const bool leads = workers == nullptr || workers->me() == 0;
@@ -109,7 +109,7 @@ Status PreemptionHandler::hear(const char* call, bool* preempted, bool* grace_ov
   *grace_over = late;
   if (workers != nullptr) {
     uint32_t announced = 0;
-    DIST_TRY(strategy_.hear_leader(call, &announced));
+    DIST_TRY(strategy_.hear_leader(call, cancel, &announced));
     // For the next end of a run.
     if (notified) workers->ask_for(WorkerLink::kPreempted);
     if (late) workers->ask_for(WorkerLink::kGraceOver);
@@ -120,13 +120,13 @@ Status PreemptionHandler::hear(const char* call, bool* preempted, bool* grace_ov
   return kOk;
 }
 
-Status PreemptionHandler::save_if_preempted(const char* call, PreemptionState* out) {
+Status PreemptionHandler::save_if_preempted(const char* call, Cancel* cancel, PreemptionState* out) {
   *out = state_;
   if (state_ == PreemptionState::kOver) return kOk;
   DIST_TRY(strategy_.check_cross_replica(call));
   bool preempted = false;
   bool grace_over = false;
-  DIST_TRY(hear(call, &preempted, &grace_over));
+  DIST_TRY(hear(call, cancel, &preempted, &grace_over));
   const bool ends = preempted && (grace_ns_ == 0 || grace_over);
   if (!preempted || (state_ == PreemptionState::kSaved && !ends)) return kOk;
   DIST_TRY(save(call));

@@ -35,8 +35,9 @@ class PreemptionHandler final : public Counted {
   Strategy& strategy() const noexcept { return strategy_; }
   // Any thread, also a signal's handler.
   void notify() noexcept { notified_.store(true, std::memory_order_relaxed); }
-  // Between runs. Saves where the job is preempted, the first time and when the grace is over.
-  Status save_if_preempted(const char* call, PreemptionState* out);
+  // Between runs. Saves where the job is preempted, the first time and when the grace is over. `cancel`, which may be NULL,
+  // ends the wait for worker 0.
+  Status save_if_preempted(const char* call, Cancel* cancel, PreemptionState* out);
   void count_run() noexcept { total_run_calls_.fetch_add(1, std::memory_order_relaxed); }
   // Of earlier starts too, as far as they had been saved.
   int64_t total_run_calls() const noexcept { return total_run_calls_.load(std::memory_order_relaxed); }
@@ -47,7 +48,7 @@ class PreemptionHandler final : public Counted {
   Status load();
   Status agree();
   Status save(const char* call);
-  Status hear(const char* call, bool* preempted, bool* grace_over) noexcept;
+  Status hear(const char* call, Cancel* cancel, bool* preempted, bool* grace_over) noexcept;
 
   Strategy& strategy_;
   std::pmr::string path_;

@@ -203,7 +203,7 @@ Status reform_due(Strategy& strategy, const char* call, bool* out) noexcept {
     return kOk;
   }
   uint32_t announced = 0;
-  const Status heard = strategy.hear_leader(call, &announced);
+  const Status heard = strategy.hear_leader(call, nullptr, &announced);
   if (!heard.ok() && heard.code() != DIST_UNAVAILABLE) return heard;
   *out = !heard.ok() || (announced & WorkerLink::kReformDue) != 0;
   return kOk;

@@ -341,12 +341,29 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   return kOk;
 }
 
-Status Strategy::hear_leader(const char* call, uint32_t* out_announced) noexcept {
+namespace {
+
+class EndOfWait final : public Cancel::Link {
+ public:
+  explicit EndOfWait(std::atomic<bool>& cancelled) noexcept : cancelled_(cancelled) {}
+  void cancelled(const char*) noexcept override { cancelled_ = true; }
+
+ private:
+  std::atomic<bool>& cancelled_;
+};
+
+}  // namespace
+
+Status Strategy::hear_leader(const char* call, Cancel* cancel, uint32_t* out_announced) noexcept {
   // dist_strategy_shutdown() may come meanwhile.
   const auto kept = Ref<Strategy>::share(this);
   const std::unique_lock lock(reforming_, std::try_to_lock);
   if (!lock) return failed_precondition("%s(): the strategy is re-formed or ended by another thread", call);
-  return workers()->hear_leader(begin_wait(), out_announced);
+  std::atomic<bool>& cancelled = begin_wait();
+  EndOfWait end(cancelled);
+  const CancelScope scope(cancel, end);
+  if (scope.late()) cancelled = true;
+  return workers()->hear_leader(cancelled, out_announced);
 }
 
 Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {

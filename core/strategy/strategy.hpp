@@ -140,14 +140,14 @@ class Strategy final : public Counted {
   // Held by whoever re-forms it, waits for its worker 0, or ends it.
   std::mutex& reforming() noexcept { return reforming_; }
   // A wait that is no run's begins: from now on cancel() makes the answer true, and shut_down() for good.
-  const std::atomic<bool>& begin_wait() noexcept {
+  std::atomic<bool>& begin_wait() noexcept {
     // In this order, which is the other way round there: whichever comes first, what it says stays.
     wait_cancelled_ = false;
     if (ended_) wait_cancelled_ = true;
     return wait_cancelled_;
   }
-  // Where there are workers, between runs: WorkerLink::hear_leader() until cancel().
-  Status hear_leader(const char* call, uint32_t* out_announced) noexcept;
+  // Where there are workers, between runs: WorkerLink::hear_leader() until cancel(), or `cancel`, which may be NULL.
+  Status hear_leader(const char* call, Cancel* cancel, uint32_t* out_announced) noexcept;
   // Any thread: ends the run that is under way, a reform(), or hear_leader().
   void cancel() noexcept {
     wait_cancelled_ = true;

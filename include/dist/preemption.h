@@ -86,7 +86,7 @@ DIST_API void dist_preemption_notify(dist_preemption_handler *handler);
  * A step of the loop: dist_preemption_save_if_preempted(), dist_run(), and dist_preemption_count_run() where that went well.
  *
  * Errors   CANCELLED  the job is preempted, and its checkpoint is saved: nothing was run, end the program. Or dist_run(), or
- *                     the wait before it, was cancelled: dist_preemption_save_if_preempted() tells.
+ *                     the wait before it, was cancelled, also by options->cancel: dist_preemption_save_if_preempted() tells.
  *          Others     as dist_run() and dist_checkpoint_save().
  */
 DIST_API DIST_NODISCARD dist_status dist_preemption_run(dist_preemption_handler *handler, dist_replica_fn fn,
@@ -94,15 +94,17 @@ DIST_API DIST_NODISCARD dist_status dist_preemption_run(dist_preemption_handler 
 
 /**
  * Saves the checkpoint where the job is preempted, once when that is known and once when the grace is over, and tells what
- * it has come to, the same on all workers. Where options had no path, the host saves when *out_state changes.
+ * it has come to, the same on all workers. Where options had no path, the host saves when *out_state changes. `cancel` may
+ * be NULL.
  *
  * Context  Strategy, serialized; on all workers, between the same runs.
  * Blocks   Until worker 0 has ended the latest run, and the file is on the disk.
  * Errors   INVALID_ARGUMENT  NULL.
- *          CANCELLED         dist_strategy_cancel() has ended the wait.
+ *          CANCELLED         `cancel` or dist_strategy_cancel() has ended the wait.
  *          Others            as dist_checkpoint_save(): it will be tried again.
  */
 DIST_API DIST_NODISCARD dist_status dist_preemption_save_if_preempted(dist_preemption_handler *handler,
+                                                                      dist_cancel *cancel,
                                                                       int32_t *out_state);
 
 /** Counts a run that the host has made without dist_preemption_run(). */

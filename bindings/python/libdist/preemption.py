@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from . import _cdist
 from ._options import nanoseconds
-from .cancel import Cancel
+from .cancel import Cancel, handle_of
 from .checkpoint import Path
 from .constants import PreemptionState
 from .errors import FailedPrecondition
@@ -65,23 +65,23 @@ class PreemptionHandler:
 
         Cancelled: the job is preempted, and its checkpoint is saved. Nothing was run: end the program.
         """
-        if self.save_if_preempted() == PreemptionState.OVER:
+        if self.save_if_preempted(cancel=cancel) == PreemptionState.OVER:
             # libdist says what it says of a job that is over, and runs nothing.
             _cdist.dist_preemption_run(self._native(), 0, None)
         results = self._strategy.run(fn, timeout=timeout, cancel=cancel)
         self.count_run()
         return results
 
-    def save_if_preempted(self) -> PreemptionState:
+    def save_if_preempted(self, *, cancel: Optional[Cancel] = None) -> PreemptionState:
         """Saves the checkpoint where the job is preempted, and tells what it has come to, the same on all workers.
 
         It saves once when that is known, and once when the grace is over. Without a path the program saves when the
-        state changes.
+        state changes. cancel: ends the wait for worker 0.
         """
         handle = self._native()
         self._strategy._native("dist_preemption_save_if_preempted")
         with self._strategy._waiting():
-            return PreemptionState(_cdist.dist_preemption_save_if_preempted(handle))
+            return PreemptionState(_cdist.dist_preemption_save_if_preempted(handle, handle_of(cancel)))
 
     @contextmanager
     def watch_preemption_scope(self) -> Iterator[PreemptionHandler]:

@@ -60,8 +60,16 @@ class Preemption(unittest.TestCase):
     def test_it_goes_on_for_its_grace(self):
         handler, step = self.start(grace=3600)
         handler.notify()
-        self.assertEqual(len(handler.run(step)), 2)
-        self.assertIs(handler.save_if_preempted(), PreemptionState.SAVED)
+        stop = libdist.Cancel()
+        self.assertEqual(len(handler.run(step, cancel=stop)), 2)
+        self.assertIs(handler.save_if_preempted(cancel=stop), PreemptionState.SAVED)
+        with self.assertRaisesRegex(TypeError, "cancel is a libdist.Cancel, not int"):
+            handler.save_if_preempted(cancel=1)
+        # It ends waits for worker 0, of which there are none here, and runs.
+        stop.signal("enough")
+        self.assertIs(handler.save_if_preempted(cancel=stop), PreemptionState.SAVED)
+        with self.assertRaisesRegex(Cancelled, "enough"):
+            handler.run(step, cancel=stop)
         handler.count_run()
         self.assertEqual(handler.total_run_calls, 2)
 

@@ -51,14 +51,14 @@ class preemption_handler {
   }
   template <class Body>
   void run(Body &&body, const dist_run_options &options) const {
-    check_not_over();
+    check_not_over(options.cancel);
     owner_.run(std::forward<Body>(body), options);
     count_run();
   }
-  // DIST_PREEMPTION_NONE, SAVED or OVER.
-  int32_t save_if_preempted() const {
+  // DIST_PREEMPTION_NONE, SAVED or OVER. A cancel object ends the wait.
+  int32_t save_if_preempted(dist_cancel *cancel = nullptr) const {
     int32_t state = DIST_PREEMPTION_NONE;
-    check(dist_preemption_save_if_preempted(handle_, &state));
+    check(dist_preemption_save_if_preempted(handle_, cancel, &state));
     return state;
   }
   void count_run() const noexcept { dist_preemption_count_run(handle_); }
@@ -67,8 +67,8 @@ class preemption_handler {
 
  private:
   // The C function says what it says of a job that is over, and runs nothing then.
-  void check_not_over() const {
-    if (save_if_preempted() == DIST_PREEMPTION_OVER)
+  void check_not_over(dist_cancel *cancel = nullptr) const {
+    if (save_if_preempted(cancel) == DIST_PREEMPTION_OVER)
       check(dist_preemption_run(handle_, nullptr, nullptr, nullptr));
   }
 

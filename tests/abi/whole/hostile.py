@@ -133,6 +133,7 @@ NULL_IS_FINE_HERE = {
     ("dist_partition_shard", "out_tile"), ("dist_partition_shard", "out_elements"), ("dist_strategy_destroy", "strategy"),
     ("dist_group_destroy", "group"), ("dist_average_loss", "replica"), ("dist_dataset_reduce", "initial"),
     ("dist_variable_check_drift", "out_drift"), ("dist_strategy_shutdown", "strategy"),
+    ("dist_preemption_save_if_preempted", "cancel"),
 }
 # What a function says with valid arguments, where one process alone cannot have it succeed.
 REFUSED_ALONE = {"dist_strategy_reform": "the strategy has one worker alone"}

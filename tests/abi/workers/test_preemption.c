@@ -39,7 +39,7 @@ static dist_status loop(dist_strategy *strategy, int worker, job *kept, dist_pre
        status == DIST_OK && calls < begin + MOST_RUNS; calls = dist_preemption_total_run_calls(handler)) {
     if (worker == kept->notified && calls - begin == kept->notice_at) dist_preemption_notify(handler);
     int32_t state = DIST_PREEMPTION_NONE;
-    status = dist_preemption_save_if_preempted(handler, &state);
+    status = dist_preemption_save_if_preempted(handler, NULL, &state);
     if (state == DIST_PREEMPTION_SAVED && kept->saved[worker] < 0) kept->saved[worker] = calls;
     if (status == DIST_OK) status = dist_preemption_run(handler, count, variable, NULL);
     if (worker == 0 && kept->clock != NULL) atomic_fetch_add(&kept->clock->now_ns, GRACE_NS / 4);
@@ -160,6 +160,8 @@ static void the_job_goes_on_until_its_grace_is_over(void **state) {
 /* ---- Worker 1 waits for worker 0, which is in a run until that wait is over ---- */
 
 typedef struct cancelled_wait {
+  dist_cancel *cancel;            /* NULL: dist_strategy_cancel() */
+  int by_run;                     /* the wait is that of dist_preemption_run() */
   _Atomic(dist_strategy *) waits; /* worker 1, once it waits */
   atomic_int is_over;
   atomic_int goes_on;
@@ -169,9 +171,11 @@ static dist_status cancel_the_other(dist_replica *replica, void *user_data) {
   cancelled_wait *kept = user_data;
   (void)replica;
   while (!atomic_load(&kept->is_over)) {
-    /* One that comes before the wait has begun is not for it. */
+    /* One that comes before the wait has begun is not for it, but for a cancel object's. */
     dist_strategy *const other = atomic_load(&kept->waits);
-    const dist_status status = other == NULL ? DIST_OK : dist_strategy_cancel(other);
+    const dist_status status = other == NULL          ? DIST_OK
+                               : kept->cancel != NULL ? dist_cancel_signal(kept->cancel, "enough")
+                                                      : dist_strategy_cancel(other);
     if (status != DIST_OK) return status;
     sched_yield();
   }
@@ -179,23 +183,26 @@ static dist_status cancel_the_other(dist_replica *replica, void *user_data) {
   return DIST_OK;
 }
 
+static dist_status nothing(dist_replica *replica, void *user_data) {
+  (void)replica;
+  (void)user_data;
+  return DIST_OK;
+}
+
 static dist_status wait_and_go_on(dist_strategy *strategy, dist_preemption_handler *handler,
                                   cancelled_wait *kept) {
   int32_t what = -1;
   atomic_store(&kept->waits, strategy);
-  const dist_status waited = dist_preemption_save_if_preempted(handler, &what);
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.cancel = kept->cancel;
+  const dist_status waited = kept->by_run ? dist_preemption_run(handler, nothing, NULL, &options)
+                                          : dist_preemption_save_if_preempted(handler, kept->cancel, &what);
   report why = {0};
   if (waited != DIST_OK) read_report(&why);
   atomic_store(&kept->is_over, 1);
   while (!atomic_load(&kept->goes_on)) sched_yield();
   if (waited != DIST_CANCELLED || strstr(why.message, "wait for worker 0") == NULL)
     return dist_fail(DIST_UNKNOWN, why.message);
-  return DIST_OK;
-}
-
-static dist_status nothing(dist_replica *replica, void *user_data) {
-  (void)replica;
-  (void)user_data;
   return DIST_OK;
 }
 
@@ -213,15 +220,19 @@ static dist_status cancel_a_wait(dist_strategy *strategy, int worker, void *user
 
 static void a_wait_for_worker_0_can_be_cancelled(void **state) {
   (void)state;
-  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.timeout_ns = 20 * INT64_C(1000000000); /* a guard */
-  workers all = workers_of("1+1", options);
-  cancelled_wait kept = {0};
-  worker_thread threads[MOST_WORKERS];
-  on_workers(&all, cancel_a_wait, &kept, threads);
-  for (int w = 0; w < 2; ++w)
-    if (threads[w].status != DIST_OK) fail_msg("worker %d: %s", w, threads[w].error.message);
-  end_workers(&all);
+  for (int way = 0; way < 3; ++way) {
+    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    options.timeout_ns = 20 * INT64_C(1000000000); /* a guard */
+    workers all = workers_of("1+1", options);
+    cancelled_wait kept = {.by_run = way == 2};
+    if (way != 0) assert_ok(dist_cancel_create(NULL, &kept.cancel));
+    worker_thread threads[MOST_WORKERS];
+    on_workers(&all, cancel_a_wait, &kept, threads);
+    for (int w = 0; w < 2; ++w)
+      if (threads[w].status != DIST_OK) fail_msg("worker %d: %s", w, threads[w].error.message);
+    end_workers(&all);
+    dist_cancel_destroy(kept.cancel);
+  }
 }
 
 static dist_preemption_handler *signalled;
@@ -236,11 +247,11 @@ static void a_signal_gives_the_notice(void **state) {
   dist_preemption_options options = DIST_PREEMPTION_OPTIONS_INIT;
   assert_ok(dist_preemption_handler_create(strategy, &options, &signalled));
   int32_t what = -1;
-  assert_ok(dist_preemption_save_if_preempted(signalled, &what));
+  assert_ok(dist_preemption_save_if_preempted(signalled, NULL, &what));
   assert_int_equal(what, DIST_PREEMPTION_NONE);
   signal(SIGUSR1, on_signal);
   raise(SIGUSR1);
-  assert_ok(dist_preemption_save_if_preempted(signalled, &what));
+  assert_ok(dist_preemption_save_if_preempted(signalled, NULL, &what));
   assert_int_equal(what, DIST_PREEMPTION_OVER);
   dist_preemption_count_run(signalled);
   assert_int_equal(dist_preemption_total_run_calls(signalled), 1);

@@ -845,139 +845,139 @@ typedef long long swig_type_815;
 typedef long long swig_type_816;
 typedef long long swig_type_817;
 typedef long long swig_type_818;
-typedef _gostring_ swig_type_819;
-typedef _goslice_ swig_type_820;
-typedef long long swig_type_821;
-typedef _goslice_ swig_type_822;
-typedef long long swig_type_823;
-typedef _gostring_ swig_type_824;
-typedef long long swig_type_825;
-typedef _goslice_ swig_type_826;
+typedef long long swig_type_819;
+typedef _gostring_ swig_type_820;
+typedef _goslice_ swig_type_821;
+typedef long long swig_type_822;
+typedef _goslice_ swig_type_823;
+typedef long long swig_type_824;
+typedef _gostring_ swig_type_825;
+typedef long long swig_type_826;
 typedef _goslice_ swig_type_827;
-typedef long long swig_type_828;
+typedef _goslice_ swig_type_828;
 typedef long long swig_type_829;
-typedef _gostring_ swig_type_830;
-typedef long long swig_type_831;
+typedef long long swig_type_830;
+typedef _gostring_ swig_type_831;
 typedef long long swig_type_832;
 typedef long long swig_type_833;
 typedef long long swig_type_834;
 typedef long long swig_type_835;
-typedef _gostring_ swig_type_836;
-typedef long long swig_type_837;
-typedef _goslice_ swig_type_838;
-typedef _gostring_ swig_type_839;
-typedef long long swig_type_840;
-typedef _goslice_ swig_type_841;
-typedef _gostring_ swig_type_842;
-typedef long long swig_type_843;
-typedef _goslice_ swig_type_844;
-typedef _gostring_ swig_type_845;
-typedef long long swig_type_846;
-typedef _goslice_ swig_type_847;
-typedef _gostring_ swig_type_848;
-typedef _goslice_ swig_type_849;
-typedef long long swig_type_850;
-typedef _gostring_ swig_type_851;
-typedef long long swig_type_852;
-typedef _goslice_ swig_type_853;
-typedef _gostring_ swig_type_854;
-typedef _goslice_ swig_type_855;
-typedef long long swig_type_856;
-typedef _gostring_ swig_type_857;
-typedef long long swig_type_858;
-typedef _goslice_ swig_type_859;
-typedef long long swig_type_860;
-typedef _gostring_ swig_type_861;
-typedef long long swig_type_862;
+typedef long long swig_type_836;
+typedef _gostring_ swig_type_837;
+typedef long long swig_type_838;
+typedef _goslice_ swig_type_839;
+typedef _gostring_ swig_type_840;
+typedef long long swig_type_841;
+typedef _goslice_ swig_type_842;
+typedef _gostring_ swig_type_843;
+typedef long long swig_type_844;
+typedef _goslice_ swig_type_845;
+typedef _gostring_ swig_type_846;
+typedef long long swig_type_847;
+typedef _goslice_ swig_type_848;
+typedef _gostring_ swig_type_849;
+typedef _goslice_ swig_type_850;
+typedef long long swig_type_851;
+typedef _gostring_ swig_type_852;
+typedef long long swig_type_853;
+typedef _goslice_ swig_type_854;
+typedef _gostring_ swig_type_855;
+typedef _goslice_ swig_type_856;
+typedef long long swig_type_857;
+typedef _gostring_ swig_type_858;
+typedef long long swig_type_859;
+typedef _goslice_ swig_type_860;
+typedef long long swig_type_861;
+typedef _gostring_ swig_type_862;
 typedef long long swig_type_863;
 typedef long long swig_type_864;
 typedef long long swig_type_865;
 typedef long long swig_type_866;
-typedef _gostring_ swig_type_867;
-typedef long long swig_type_868;
-typedef _gostring_ swig_type_869;
-typedef long long swig_type_870;
-typedef _gostring_ swig_type_871;
-typedef _goslice_ swig_type_872;
-typedef long long swig_type_873;
-typedef _gostring_ swig_type_874;
-typedef long long swig_type_875;
-typedef _gostring_ swig_type_876;
-typedef _goslice_ swig_type_877;
-typedef long long swig_type_878;
-typedef _goslice_ swig_type_879;
-typedef long long swig_type_880;
-typedef _goslice_ swig_type_881;
-typedef long long swig_type_882;
-typedef _gostring_ swig_type_883;
+typedef long long swig_type_867;
+typedef _gostring_ swig_type_868;
+typedef long long swig_type_869;
+typedef _gostring_ swig_type_870;
+typedef long long swig_type_871;
+typedef _gostring_ swig_type_872;
+typedef _goslice_ swig_type_873;
+typedef long long swig_type_874;
+typedef _gostring_ swig_type_875;
+typedef long long swig_type_876;
+typedef _gostring_ swig_type_877;
+typedef _goslice_ swig_type_878;
+typedef long long swig_type_879;
+typedef _goslice_ swig_type_880;
+typedef long long swig_type_881;
+typedef _goslice_ swig_type_882;
+typedef long long swig_type_883;
 typedef _gostring_ swig_type_884;
-typedef long long swig_type_885;
+typedef _gostring_ swig_type_885;
 typedef long long swig_type_886;
-typedef _gostring_ swig_type_887;
-typedef long long swig_type_888;
+typedef long long swig_type_887;
+typedef _gostring_ swig_type_888;
 typedef long long swig_type_889;
 typedef long long swig_type_890;
 typedef long long swig_type_891;
 typedef long long swig_type_892;
-typedef _gostring_ swig_type_893;
-typedef long long swig_type_894;
+typedef long long swig_type_893;
+typedef _gostring_ swig_type_894;
 typedef long long swig_type_895;
 typedef long long swig_type_896;
 typedef long long swig_type_897;
 typedef long long swig_type_898;
-typedef _gostring_ swig_type_899;
-typedef long long swig_type_900;
+typedef long long swig_type_899;
+typedef _gostring_ swig_type_900;
 typedef long long swig_type_901;
 typedef long long swig_type_902;
 typedef long long swig_type_903;
 typedef long long swig_type_904;
-typedef _gostring_ swig_type_905;
-typedef long long swig_type_906;
-typedef _gostring_ swig_type_907;
+typedef long long swig_type_905;
+typedef _gostring_ swig_type_906;
+typedef long long swig_type_907;
 typedef _gostring_ swig_type_908;
-typedef long long swig_type_909;
-typedef _gostring_ swig_type_910;
-typedef _goslice_ swig_type_911;
-typedef long long swig_type_912;
-typedef _goslice_ swig_type_913;
-typedef long long swig_type_914;
-typedef _goslice_ swig_type_915;
-typedef long long swig_type_916;
-typedef _goslice_ swig_type_917;
-typedef long long swig_type_918;
-typedef _gostring_ swig_type_919;
-typedef long long swig_type_920;
-typedef _goslice_ swig_type_921;
+typedef _gostring_ swig_type_909;
+typedef long long swig_type_910;
+typedef _gostring_ swig_type_911;
+typedef _goslice_ swig_type_912;
+typedef long long swig_type_913;
+typedef _goslice_ swig_type_914;
+typedef long long swig_type_915;
+typedef _goslice_ swig_type_916;
+typedef long long swig_type_917;
+typedef _goslice_ swig_type_918;
+typedef long long swig_type_919;
+typedef _gostring_ swig_type_920;
+typedef long long swig_type_921;
 typedef _goslice_ swig_type_922;
-typedef _gostring_ swig_type_923;
-typedef long long swig_type_924;
-typedef _goslice_ swig_type_925;
+typedef _goslice_ swig_type_923;
+typedef _gostring_ swig_type_924;
+typedef long long swig_type_925;
 typedef _goslice_ swig_type_926;
-typedef _gostring_ swig_type_927;
+typedef _goslice_ swig_type_927;
 typedef _gostring_ swig_type_928;
 typedef _gostring_ swig_type_929;
 typedef _gostring_ swig_type_930;
 typedef _gostring_ swig_type_931;
-typedef long long swig_type_932;
-typedef _gostring_ swig_type_933;
-typedef long long swig_type_934;
-typedef _gostring_ swig_type_935;
-typedef long long swig_type_936;
-typedef _gostring_ swig_type_937;
-typedef long long swig_type_938;
-typedef _gostring_ swig_type_939;
-typedef long long swig_type_940;
-typedef _gostring_ swig_type_941;
-typedef long long swig_type_942;
-typedef _gostring_ swig_type_943;
-typedef long long swig_type_944;
-typedef _gostring_ swig_type_945;
+typedef _gostring_ swig_type_932;
+typedef long long swig_type_933;
+typedef _gostring_ swig_type_934;
+typedef long long swig_type_935;
+typedef _gostring_ swig_type_936;
+typedef long long swig_type_937;
+typedef _gostring_ swig_type_938;
+typedef long long swig_type_939;
+typedef _gostring_ swig_type_940;
+typedef long long swig_type_941;
+typedef _gostring_ swig_type_942;
+typedef long long swig_type_943;
+typedef _gostring_ swig_type_944;
+typedef long long swig_type_945;
 typedef _gostring_ swig_type_946;
-typedef long long swig_type_947;
-typedef _gostring_ swig_type_948;
+typedef _gostring_ swig_type_947;
+typedef long long swig_type_948;
 typedef _gostring_ swig_type_949;
 typedef _gostring_ swig_type_950;
-typedef long long swig_type_951;
+typedef _gostring_ swig_type_951;
 typedef long long swig_type_952;
 typedef long long swig_type_953;
 typedef long long swig_type_954;
@@ -991,8 +991,8 @@ typedef long long swig_type_961;
 typedef long long swig_type_962;
 typedef long long swig_type_963;
 typedef long long swig_type_964;
-typedef _gostring_ swig_type_965;
-typedef long long swig_type_966;
+typedef long long swig_type_965;
+typedef _gostring_ swig_type_966;
 typedef long long swig_type_967;
 typedef long long swig_type_968;
 typedef long long swig_type_969;
@@ -1001,50 +1001,51 @@ typedef long long swig_type_971;
 typedef long long swig_type_972;
 typedef long long swig_type_973;
 typedef long long swig_type_974;
-typedef _gostring_ swig_type_975;
-typedef long long swig_type_976;
-typedef _gostring_ swig_type_977;
-typedef long long swig_type_978;
-typedef _gostring_ swig_type_979;
+typedef long long swig_type_975;
+typedef _gostring_ swig_type_976;
+typedef long long swig_type_977;
+typedef _gostring_ swig_type_978;
+typedef long long swig_type_979;
 typedef _gostring_ swig_type_980;
-typedef long long swig_type_981;
-typedef _goslice_ swig_type_982;
-typedef _gostring_ swig_type_983;
-typedef long long swig_type_984;
-typedef _gostring_ swig_type_985;
-typedef _goslice_ swig_type_986;
-typedef long long swig_type_987;
-typedef _gostring_ swig_type_988;
-typedef long long swig_type_989;
+typedef _gostring_ swig_type_981;
+typedef long long swig_type_982;
+typedef _goslice_ swig_type_983;
+typedef _gostring_ swig_type_984;
+typedef long long swig_type_985;
+typedef _gostring_ swig_type_986;
+typedef _goslice_ swig_type_987;
+typedef long long swig_type_988;
+typedef _gostring_ swig_type_989;
 typedef long long swig_type_990;
-typedef _goslice_ swig_type_991;
-typedef long long swig_type_992;
+typedef long long swig_type_991;
+typedef _goslice_ swig_type_992;
 typedef long long swig_type_993;
 typedef long long swig_type_994;
-typedef _goslice_ swig_type_995;
-typedef long long swig_type_996;
+typedef long long swig_type_995;
+typedef _goslice_ swig_type_996;
 typedef long long swig_type_997;
-typedef _gostring_ swig_type_998;
+typedef long long swig_type_998;
 typedef _gostring_ swig_type_999;
-typedef long long swig_type_1000;
-typedef _goslice_ swig_type_1001;
-typedef long long swig_type_1002;
-typedef _gostring_ swig_type_1003;
-typedef long long swig_type_1004;
-typedef _gostring_ swig_type_1005;
-typedef long long swig_type_1006;
-typedef _goslice_ swig_type_1007;
-typedef long long swig_type_1008;
-typedef _gostring_ swig_type_1009;
-typedef long long swig_type_1010;
-typedef _gostring_ swig_type_1011;
-typedef long long swig_type_1012;
+typedef _gostring_ swig_type_1000;
+typedef long long swig_type_1001;
+typedef _goslice_ swig_type_1002;
+typedef long long swig_type_1003;
+typedef _gostring_ swig_type_1004;
+typedef long long swig_type_1005;
+typedef _gostring_ swig_type_1006;
+typedef long long swig_type_1007;
+typedef _goslice_ swig_type_1008;
+typedef long long swig_type_1009;
+typedef _gostring_ swig_type_1010;
+typedef long long swig_type_1011;
+typedef _gostring_ swig_type_1012;
 typedef long long swig_type_1013;
 typedef long long swig_type_1014;
-typedef _gostring_ swig_type_1015;
-typedef long long swig_type_1016;
-typedef _gostring_ swig_type_1017;
-typedef long long swig_type_1018;
+typedef long long swig_type_1015;
+typedef _gostring_ swig_type_1016;
+typedef long long swig_type_1017;
+typedef _gostring_ swig_type_1018;
+typedef long long swig_type_1019;
 extern void _wrap_Swig_free_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cdist_275a1abe5512c9a8(swig_intgo arg1);
 extern swig_intgo _wrap_DIST_OK_cdist_275a1abe5512c9a8(void);
@@ -1815,33 +1816,33 @@ extern swig_type_807 _wrap_dist_preemption_handler_create_cdist_275a1abe5512c9a8
 extern void _wrap_dist_preemption_handler_destroy_cdist_275a1abe5512c9a8(swig_type_809 arg1);
 extern void _wrap_dist_preemption_notify_cdist_275a1abe5512c9a8(swig_type_810 arg1);
 extern swig_type_811 _wrap_dist_preemption_run_cdist_275a1abe5512c9a8(swig_type_812 arg1, swig_type_813 arg2, uintptr_t arg3);
-extern swig_type_814 _wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(swig_type_815 arg1, swig_voidp arg2);
-extern void _wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(swig_type_816 arg1);
-extern swig_type_817 _wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(swig_type_818 arg1);
+extern swig_type_814 _wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(swig_type_815 arg1, swig_type_816 arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(swig_type_817 arg1);
+extern swig_type_818 _wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(swig_type_819 arg1);
 extern uintptr_t _wrap_new_dist_topology_options_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_dist_topology_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_type_819 _wrap_dist_topology_create_cdist_275a1abe5512c9a8(swig_type_820 arg1, swig_type_821 arg2, swig_type_822 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(swig_type_823 arg1);
-extern swig_type_824 _wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(swig_type_825 arg1, swig_type_826 arg2, swig_type_827 arg3, swig_type_828 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(swig_type_829 arg1);
-extern swig_type_830 _wrap_dist_topology_from_host_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(swig_type_831 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(swig_type_832 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(swig_type_833 arg1);
-extern swig_type_834 _wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(swig_type_835 arg1);
-extern swig_type_836 _wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(swig_type_837 arg1, swig_type_838 arg2, swig_voidp arg3);
-extern swig_type_839 _wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(swig_type_840 arg1, swig_type_841 arg2, swig_voidp arg3);
-extern swig_type_842 _wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(swig_type_843 arg1, swig_type_844 arg2, swig_voidp arg3);
-extern swig_type_845 _wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(swig_type_846 arg1, swig_type_847 arg2, swig_type_848 arg3, swig_type_849 arg4, swig_type_850 arg5);
-extern swig_type_851 _wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(swig_type_852 arg1, swig_type_853 arg2, swig_type_854 arg3, swig_type_855 arg4, swig_type_856 arg5);
-extern swig_type_857 _wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(swig_type_858 arg1, swig_type_859 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_860 arg5, swig_voidp arg6);
-extern swig_type_861 _wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(swig_type_862 arg1, swig_voidp arg2);
-extern swig_type_863 _wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(swig_type_864 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(swig_type_865 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(swig_type_866 arg1);
-extern swig_type_867 _wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(swig_type_868 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_869 _wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(swig_type_870 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_871 arg4, swig_type_872 arg5, swig_type_873 arg6);
-extern swig_type_874 _wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(swig_type_875 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_876 arg4, swig_type_877 arg5, swig_type_878 arg6);
+extern swig_type_820 _wrap_dist_topology_create_cdist_275a1abe5512c9a8(swig_type_821 arg1, swig_type_822 arg2, swig_type_823 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(swig_type_824 arg1);
+extern swig_type_825 _wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(swig_type_826 arg1, swig_type_827 arg2, swig_type_828 arg3, swig_type_829 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(swig_type_830 arg1);
+extern swig_type_831 _wrap_dist_topology_from_host_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(swig_type_832 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(swig_type_833 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(swig_type_834 arg1);
+extern swig_type_835 _wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(swig_type_836 arg1);
+extern swig_type_837 _wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(swig_type_838 arg1, swig_type_839 arg2, swig_voidp arg3);
+extern swig_type_840 _wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(swig_type_841 arg1, swig_type_842 arg2, swig_voidp arg3);
+extern swig_type_843 _wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(swig_type_844 arg1, swig_type_845 arg2, swig_voidp arg3);
+extern swig_type_846 _wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(swig_type_847 arg1, swig_type_848 arg2, swig_type_849 arg3, swig_type_850 arg4, swig_type_851 arg5);
+extern swig_type_852 _wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(swig_type_853 arg1, swig_type_854 arg2, swig_type_855 arg3, swig_type_856 arg4, swig_type_857 arg5);
+extern swig_type_858 _wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(swig_type_859 arg1, swig_type_860 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_861 arg5, swig_voidp arg6);
+extern swig_type_862 _wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(swig_type_863 arg1, swig_voidp arg2);
+extern swig_type_864 _wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(swig_type_865 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(swig_type_866 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(swig_type_867 arg1);
+extern swig_type_868 _wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(swig_type_869 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_870 _wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(swig_type_871 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_872 arg4, swig_type_873 arg5, swig_type_874 arg6);
+extern swig_type_875 _wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(swig_type_876 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_877 arg4, swig_type_878 arg5, swig_type_879 arg6);
 extern void _wrap_dist_partition_kind_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
@@ -1854,94 +1855,94 @@ extern void _wrap_dist_partition_spmd_set_cdist_275a1abe5512c9a8(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_dist_partition_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_879 arg2, swig_type_880 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_881 arg2, swig_type_882 arg3);
-extern swig_type_883 _wrap_dist_partition_check_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_880 arg2, swig_type_881 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_882 arg2, swig_type_883 arg3);
+extern swig_type_884 _wrap_dist_partition_check_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_dist_split_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_type_884 _wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(swig_type_885 arg1, swig_type_886 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_887 _wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(swig_type_888 arg1, swig_type_889 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(swig_type_890 arg1);
-extern swig_type_891 _wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(swig_type_892 arg1);
-extern swig_type_893 _wrap_dist_value_partition_cdist_275a1abe5512c9a8(swig_type_894 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_895 arg2);
-extern swig_type_896 _wrap_dist_devices_options_timeout_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_897 arg2);
-extern swig_type_898 _wrap_dist_devices_options_cancel_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_885 _wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(swig_type_886 arg1, swig_type_887 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_888 _wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(swig_type_889 arg1, swig_type_890 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(swig_type_891 arg1);
+extern swig_type_892 _wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(swig_type_893 arg1);
+extern swig_type_894 _wrap_dist_value_partition_cdist_275a1abe5512c9a8(swig_type_895 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_896 arg2);
+extern swig_type_897 _wrap_dist_devices_options_timeout_ns_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_898 arg2);
+extern swig_type_899 _wrap_dist_devices_options_cancel_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_dist_devices_options_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_899 _wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(swig_type_900 arg1, swig_type_901 arg2, swig_type_902 arg3, swig_type_903 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_275a1abe5512c9a8(swig_type_904 arg1);
-extern swig_type_905 _wrap_dist_device_axis_cdist_275a1abe5512c9a8(swig_type_906 arg1, swig_type_907 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_908 _wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(swig_type_909 arg1, swig_type_910 arg2, swig_voidp arg3);
+extern swig_type_900 _wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(swig_type_901 arg1, swig_type_902 arg2, swig_type_903 arg3, swig_type_904 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_275a1abe5512c9a8(swig_type_905 arg1);
+extern swig_type_906 _wrap_dist_device_axis_cdist_275a1abe5512c9a8(swig_type_907 arg1, swig_type_908 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_909 _wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(swig_type_910 arg1, swig_type_911 arg2, swig_voidp arg3);
 extern void _wrap_dist_halo_ndim_set_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_halo_ndim_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_halo_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_dist_halo_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_911 arg2, swig_type_912 arg3);
-extern void _wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_913 arg2, swig_type_914 arg3);
-extern void _wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_915 arg2, swig_type_916 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_917 arg2, swig_type_918 arg3);
-extern swig_type_919 _wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(swig_type_920 arg1, swig_type_921 arg2, uintptr_t arg3, swig_type_922 arg4, uintptr_t arg5);
-extern swig_type_923 _wrap_dist_reshard_cdist_275a1abe5512c9a8(swig_type_924 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_925 arg4, swig_type_926 arg5, uintptr_t arg6);
-extern swig_type_927 _wrap_dist_reshard_bytes_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_type_928 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_type_929 arg2);
-extern swig_type_930 _wrap_Text_text_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_type_931 _wrap_Text_explain_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_932 arg2);
-extern swig_type_933 _wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_934 arg2);
-extern swig_type_935 _wrap_Text_explain_topology_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_936 arg2);
-extern swig_type_937 _wrap_Text_describe_value_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_938 arg2);
-extern swig_type_939 _wrap_Text_describe_variable_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_940 arg2);
-extern swig_type_941 _wrap_Text_write_trace_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_942 arg2);
-extern swig_type_943 _wrap_Text_write_metrics_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_944 arg2, swig_type_945 arg3);
-extern swig_type_946 _wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_947 arg2);
-extern swig_type_948 _wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_949 arg2);
+extern void _wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_912 arg2, swig_type_913 arg3);
+extern void _wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_914 arg2, swig_type_915 arg3);
+extern void _wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_916 arg2, swig_type_917 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_918 arg2, swig_type_919 arg3);
+extern swig_type_920 _wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(swig_type_921 arg1, swig_type_922 arg2, uintptr_t arg3, swig_type_923 arg4, uintptr_t arg5);
+extern swig_type_924 _wrap_dist_reshard_cdist_275a1abe5512c9a8(swig_type_925 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_926 arg4, swig_type_927 arg5, uintptr_t arg6);
+extern swig_type_928 _wrap_dist_reshard_bytes_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_type_929 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_275a1abe5512c9a8(swig_intgo arg1, swig_type_930 arg2);
+extern swig_type_931 _wrap_Text_text_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_932 _wrap_Text_explain_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_933 arg2);
+extern swig_type_934 _wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_935 arg2);
+extern swig_type_936 _wrap_Text_explain_topology_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_937 arg2);
+extern swig_type_938 _wrap_Text_describe_value_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_939 arg2);
+extern swig_type_940 _wrap_Text_describe_variable_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_941 arg2);
+extern swig_type_942 _wrap_Text_write_trace_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_943 arg2);
+extern swig_type_944 _wrap_Text_write_metrics_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_945 arg2, swig_type_946 arg3);
+extern swig_type_947 _wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_948 arg2);
+extern swig_type_949 _wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_950 arg2);
 extern uintptr_t _wrap_new_Text_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_Text_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_type_950 _wrap_Stragglers_read_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_951 arg2);
-extern swig_type_952 _wrap_Stragglers_size_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_953 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_954 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_955 arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_956 arg2);
-extern swig_type_957 _wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_958 arg2);
-extern swig_type_959 _wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_960 arg2);
-extern swig_type_961 _wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_962 arg2);
-extern swig_type_963 _wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_964 arg2);
-extern swig_type_965 _wrap_Stragglers_tag_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_966 arg2);
+extern swig_type_951 _wrap_Stragglers_read_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_952 arg2);
+extern swig_type_953 _wrap_Stragglers_size_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_954 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_955 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_956 arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_957 arg2);
+extern swig_type_958 _wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_959 arg2);
+extern swig_type_960 _wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_961 arg2);
+extern swig_type_962 _wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_963 arg2);
+extern swig_type_964 _wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_965 arg2);
+extern swig_type_966 _wrap_Stragglers_tag_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_967 arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_Stragglers_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_type_967 _wrap_Numbers_size_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_type_968 _wrap_Numbers_at_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_969 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_970 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_971 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_972 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_973 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_974 arg2);
-extern swig_type_975 _wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_976 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_977 _wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_978 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_968 _wrap_Numbers_size_cdist_275a1abe5512c9a8(uintptr_t arg1);
+extern swig_type_969 _wrap_Numbers_at_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_970 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_971 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_972 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_973 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_974 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_975 arg2);
+extern swig_type_976 _wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_977 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_978 _wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_979 arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_979 _wrap_Numbers_partition_shard_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_980 _wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_981 arg2, swig_intgo arg3, swig_type_982 arg4);
-extern swig_type_983 _wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_984 arg2);
+extern swig_type_980 _wrap_Numbers_partition_shard_cdist_275a1abe5512c9a8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_981 _wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_982 arg2, swig_intgo arg3, swig_type_983 arg4);
+extern swig_type_984 _wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_985 arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_Numbers_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_type_985 _wrap_topology_from_serialized_cdist_275a1abe5512c9a8(swig_type_986 arg1, swig_type_987 arg2, swig_voidp arg3);
-extern swig_type_988 _wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(swig_type_989 arg1, swig_type_990 arg2, swig_type_991 arg3, swig_type_992 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_275a1abe5512c9a8(swig_type_993 arg1, swig_type_994 arg2, swig_type_995 arg3);
-extern void _wrap_Destinations_add_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_996 arg2, swig_type_997 arg3, swig_type_998 arg4);
+extern swig_type_986 _wrap_topology_from_serialized_cdist_275a1abe5512c9a8(swig_type_987 arg1, swig_type_988 arg2, swig_voidp arg3);
+extern swig_type_989 _wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(swig_type_990 arg1, swig_type_991 arg2, swig_type_992 arg3, swig_type_993 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_275a1abe5512c9a8(swig_type_994 arg1, swig_type_995 arg2, swig_type_996 arg3);
+extern void _wrap_Destinations_add_cdist_275a1abe5512c9a8(uintptr_t arg1, swig_type_997 arg2, swig_type_998 arg3, swig_type_999 arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_275a1abe5512c9a8(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_275a1abe5512c9a8(void);
 extern void _wrap_delete_Destinations_cdist_275a1abe5512c9a8(uintptr_t arg1);
-extern swig_type_999 _wrap_quick_all_reduce_cdist_275a1abe5512c9a8(swig_type_1000 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1001 arg4, swig_type_1002 arg5, swig_type_1003 arg6, swig_type_1004 arg7);
-extern swig_type_1005 _wrap_quick_broadcast_cdist_275a1abe5512c9a8(swig_type_1006 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1007 arg4, swig_type_1008 arg5, swig_type_1009 arg6, swig_type_1010 arg7);
-extern swig_type_1011 _wrap_run_until_cdist_275a1abe5512c9a8(swig_type_1012 arg1, swig_type_1013 arg2, swig_type_1014 arg3);
-extern swig_type_1015 _wrap_quick_barrier_cdist_275a1abe5512c9a8(swig_type_1016 arg1, swig_type_1017 arg2, swig_type_1018 arg3);
+extern swig_type_1000 _wrap_quick_all_reduce_cdist_275a1abe5512c9a8(swig_type_1001 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1002 arg4, swig_type_1003 arg5, swig_type_1004 arg6, swig_type_1005 arg7);
+extern swig_type_1006 _wrap_quick_broadcast_cdist_275a1abe5512c9a8(swig_type_1007 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1008 arg4, swig_type_1009 arg5, swig_type_1010 arg6, swig_type_1011 arg7);
+extern swig_type_1012 _wrap_run_until_cdist_275a1abe5512c9a8(swig_type_1013 arg1, swig_type_1014 arg2, swig_type_1015 arg3);
+extern swig_type_1016 _wrap_quick_barrier_cdist_275a1abe5512c9a8(swig_type_1017 arg1, swig_type_1018 arg2, swig_type_1019 arg3);
 #undef intgo
 */
 import "C"
@@ -10444,11 +10445,12 @@ func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_r
 	return swig_r_1
 }
 
-func Dist_preemption_save_if_preempted(arg1 int64, arg2 *int32) (_swig_ret error) {
+func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(C.swig_type_815(_swig_i_0), C.swig_voidp(_swig_i_1))
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(C.swig_type_815(_swig_i_0), C.swig_type_816(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10461,13 +10463,13 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 *int32) (_swig_ret error
 
 func Dist_preemption_count_run(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(C.swig_type_816(_swig_i_0))
+	C._wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(C.swig_type_817(_swig_i_0))
 }
 
 func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(C.swig_type_818(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(C.swig_type_819(_swig_i_0)))
 	return swig_r
 }
 
@@ -10505,7 +10507,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_275a1abe5512c9a8(*(*C.swig_type_820)(unsafe.Pointer(&_swig_i_0)), C.swig_type_821(_swig_i_1), *(*C.swig_type_822)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_275a1abe5512c9a8(*(*C.swig_type_821)(unsafe.Pointer(&_swig_i_0)), C.swig_type_822(_swig_i_1), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -10524,7 +10526,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(C.swig_type_823(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(C.swig_type_824(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -10536,7 +10538,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(C.swig_type_825(_swig_i_0), *(*C.swig_type_826)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_2)), C.swig_type_828(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(C.swig_type_826(_swig_i_0), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_828)(unsafe.Pointer(&_swig_i_2)), C.swig_type_829(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10555,7 +10557,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(C.swig_type_829(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(C.swig_type_830(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -10576,28 +10578,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(C.swig_type_831(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(C.swig_type_832(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(C.swig_type_832(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(C.swig_type_833(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(C.swig_type_833(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(C.swig_type_834(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(C.swig_type_835(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(C.swig_type_836(_swig_i_0)))
 	return swig_r
 }
 
@@ -10606,7 +10608,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(C.swig_type_837(_swig_i_0), *(*C.swig_type_838)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(C.swig_type_838(_swig_i_0), *(*C.swig_type_839)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10625,7 +10627,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(C.swig_type_840(_swig_i_0), *(*C.swig_type_841)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(C.swig_type_841(_swig_i_0), *(*C.swig_type_842)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10644,7 +10646,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(C.swig_type_843(_swig_i_0), *(*C.swig_type_844)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(C.swig_type_844(_swig_i_0), *(*C.swig_type_845)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10665,7 +10667,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(C.swig_type_846(_swig_i_0), *(*C.swig_type_847)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_848)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_849)(unsafe.Pointer(&_swig_i_3)), C.swig_type_850(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(C.swig_type_847(_swig_i_0), *(*C.swig_type_848)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_849)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_850)(unsafe.Pointer(&_swig_i_3)), C.swig_type_851(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10692,7 +10694,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(C.swig_type_852(_swig_i_0), *(*C.swig_type_853)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_854)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_855)(unsafe.Pointer(&_swig_i_3)), C.swig_type_856(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(C.swig_type_853(_swig_i_0), *(*C.swig_type_854)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_855)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_856)(unsafe.Pointer(&_swig_i_3)), C.swig_type_857(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10720,7 +10722,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(C.swig_type_858(_swig_i_0), *(*C.swig_type_859)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_860(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(C.swig_type_859(_swig_i_0), *(*C.swig_type_860)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_861(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10738,7 +10740,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(C.swig_type_862(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(C.swig_type_863(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10752,21 +10754,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(C.swig_type_864(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(C.swig_type_865(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(C.swig_type_865(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(C.swig_type_866(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_866(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_867(_swig_i_0)))
 	return swig_r
 }
 
@@ -10776,7 +10778,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(C.swig_type_868(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(C.swig_type_869(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10795,7 +10797,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(C.swig_type_870(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_871)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_872)(unsafe.Pointer(&_swig_i_4)), C.swig_type_873(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(C.swig_type_871(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_872)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_873)(unsafe.Pointer(&_swig_i_4)), C.swig_type_874(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10820,7 +10822,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(C.swig_type_875(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_876)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_877)(unsafe.Pointer(&_swig_i_4)), C.swig_type_878(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(C.swig_type_876(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_877)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_878)(unsafe.Pointer(&_swig_i_4)), C.swig_type_879(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10926,7 +10928,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_879)(unsafe.Pointer(&_swig_i_1)), C.swig_type_880(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_880)(unsafe.Pointer(&_swig_i_1)), C.swig_type_881(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10936,7 +10938,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), C.swig_type_882(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_882)(unsafe.Pointer(&_swig_i_1)), C.swig_type_883(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11019,7 +11021,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(C.swig_type_885(_swig_i_0), C.swig_type_886(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(C.swig_type_886(_swig_i_0), C.swig_type_887(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11035,7 +11037,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_888(_swig_i_0), C.swig_type_889(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_889(_swig_i_0), C.swig_type_890(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11049,14 +11051,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_890(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_891(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(C.swig_type_892(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(C.swig_type_893(_swig_i_0)))
 	return swig_r
 }
 
@@ -11064,7 +11066,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_275a1abe5512c9a8(C.swig_type_894(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_275a1abe5512c9a8(C.swig_type_895(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11087,7 +11089,7 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_895(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_896(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
@@ -11100,7 +11102,7 @@ func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_897(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_898(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
@@ -11145,7 +11147,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(C.swig_type_900(_swig_i_0), C.swig_type_901(_swig_i_1), C.swig_type_902(_swig_i_2), C.swig_type_903(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(C.swig_type_901(_swig_i_0), C.swig_type_902(_swig_i_1), C.swig_type_903(_swig_i_2), C.swig_type_904(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11159,7 +11161,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_275a1abe5512c9a8(C.swig_type_904(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_275a1abe5512c9a8(C.swig_type_905(_swig_i_0)))
 	return swig_r
 }
 
@@ -11169,7 +11171,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_275a1abe5512c9a8(C.swig_type_906(_swig_i_0), *(*C.swig_type_907)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_275a1abe5512c9a8(C.swig_type_907(_swig_i_0), *(*C.swig_type_908)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11188,7 +11190,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(C.swig_type_909(_swig_i_0), *(*C.swig_type_910)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(C.swig_type_910(_swig_i_0), *(*C.swig_type_911)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11239,7 +11241,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_911)(unsafe.Pointer(&_swig_i_1)), C.swig_type_912(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_912)(unsafe.Pointer(&_swig_i_1)), C.swig_type_913(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11249,7 +11251,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_913)(unsafe.Pointer(&_swig_i_1)), C.swig_type_914(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_914)(unsafe.Pointer(&_swig_i_1)), C.swig_type_915(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11259,7 +11261,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_915)(unsafe.Pointer(&_swig_i_1)), C.swig_type_916(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_916)(unsafe.Pointer(&_swig_i_1)), C.swig_type_917(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11269,7 +11271,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_1)), C.swig_type_918(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_1)), C.swig_type_919(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11293,7 +11295,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(C.swig_type_920(_swig_i_0), *(*C.swig_type_921)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(C.swig_type_921(_swig_i_0), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11318,7 +11320,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_275a1abe5512c9a8(C.swig_type_924(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_925)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_926)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_275a1abe5512c9a8(C.swig_type_925(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_926)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_927)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11357,7 +11359,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_928)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_929)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11368,7 +11370,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_929)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_275a1abe5512c9a8(C.swig_intgo(_swig_i_0), *(*C.swig_type_930)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11398,7 +11400,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_932(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_933(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11413,7 +11415,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_934(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_935(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11428,7 +11430,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_936(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_937(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11443,7 +11445,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_938(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_939(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11458,7 +11460,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_940(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_941(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11473,7 +11475,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_942(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11489,7 +11491,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_944(_swig_i_1), *(*C.swig_type_945)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1), *(*C.swig_type_946)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11507,7 +11509,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_948(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11522,7 +11524,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_949)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), *(*C.swig_type_950)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11575,7 +11577,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_951(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_952(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11597,7 +11599,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_953(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_954(_swig_i_1)))
 	return swig_r
 }
 
@@ -11605,7 +11607,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_954(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_955(_swig_i_1)))
 	return swig_r
 }
 
@@ -11613,7 +11615,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_955(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_956(_swig_i_1)))
 	return swig_r
 }
 
@@ -11621,7 +11623,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_956(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_957(_swig_i_1)))
 	return swig_r
 }
 
@@ -11629,7 +11631,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_958(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_959(_swig_i_1)))
 	return swig_r
 }
 
@@ -11637,7 +11639,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_960(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_961(_swig_i_1)))
 	return swig_r
 }
 
@@ -11645,7 +11647,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_962(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_963(_swig_i_1)))
 	return swig_r
 }
 
@@ -11653,7 +11655,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_964(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_965(_swig_i_1)))
 	return swig_r
 }
 
@@ -11661,7 +11663,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_966(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_967(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11715,38 +11717,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_969(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_970(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_970(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_971(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_971(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_972(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_972(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_973(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_973(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_974(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_974(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_975(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -11755,7 +11757,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_976(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_977(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11772,7 +11774,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_978(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_979(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11817,7 +11819,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_981(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_982)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_982(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_983)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -11835,7 +11837,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_984(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_985(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11881,7 +11883,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_275a1abe5512c9a8(*(*C.swig_type_986)(unsafe.Pointer(&_swig_i_0)), C.swig_type_987(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_275a1abe5512c9a8(*(*C.swig_type_987)(unsafe.Pointer(&_swig_i_0)), C.swig_type_988(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -11903,7 +11905,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_989(_swig_i_0), C.swig_type_990(_swig_i_1), *(*C.swig_type_991)(unsafe.Pointer(&_swig_i_2)), C.swig_type_992(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(C.swig_type_990(_swig_i_0), C.swig_type_991(_swig_i_1), *(*C.swig_type_992)(unsafe.Pointer(&_swig_i_2)), C.swig_type_993(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11921,7 +11923,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_275a1abe5512c9a8(C.swig_type_993(_swig_i_0), C.swig_type_994(_swig_i_1), *(*C.swig_type_995)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_275a1abe5512c9a8(C.swig_type_994(_swig_i_0), C.swig_type_995(_swig_i_1), *(*C.swig_type_996)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -11941,7 +11943,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_996(_swig_i_1), C.swig_type_997(_swig_i_2), *(*C.swig_type_998)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_275a1abe5512c9a8(C.uintptr_t(_swig_i_0), C.swig_type_997(_swig_i_1), C.swig_type_998(_swig_i_2), *(*C.swig_type_999)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -11981,7 +11983,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_275a1abe5512c9a8(C.swig_type_1000(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1001)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1002(_swig_i_4), *(*C.swig_type_1003)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1004(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_275a1abe5512c9a8(C.swig_type_1001(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1002)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1003(_swig_i_4), *(*C.swig_type_1004)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1005(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -12007,7 +12009,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_275a1abe5512c9a8(C.swig_type_1006(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1007)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1008(_swig_i_4), *(*C.swig_type_1009)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1010(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_275a1abe5512c9a8(C.swig_type_1007(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1008)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1009(_swig_i_4), *(*C.swig_type_1010)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1011(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -12029,7 +12031,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_275a1abe5512c9a8(C.swig_type_1012(_swig_i_0), C.swig_type_1013(_swig_i_1), C.swig_type_1014(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_275a1abe5512c9a8(C.swig_type_1013(_swig_i_0), C.swig_type_1014(_swig_i_1), C.swig_type_1015(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12045,7 +12047,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_275a1abe5512c9a8(C.swig_type_1016(_swig_i_0), *(*C.swig_type_1017)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1018(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_275a1abe5512c9a8(C.swig_type_1017(_swig_i_0), *(*C.swig_type_1018)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1019(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

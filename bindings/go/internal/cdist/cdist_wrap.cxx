@@ -14064,16 +14064,18 @@ _gostring_ _wrap_dist_preemption_run_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
+  dist_cancel *arg2 = (dist_cancel *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t *)_swig_go_1; 
+  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t *)_swig_go_2; 
   
-  result = (dist_status)dist_preemption_save_if_preempted(arg1,arg2);
+  result = (dist_status)dist_preemption_save_if_preempted(arg1,arg2,arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;

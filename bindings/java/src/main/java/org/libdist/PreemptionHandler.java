@@ -71,7 +71,7 @@ public final class PreemptionHandler extends NativeObject {
     public <X extends Exception> void run(ReplicaBody<X> body, RunOptions options) throws X {
         Objects.requireNonNull(body, "body");
         Objects.requireNonNull(options, "options");
-        if (saveIfPreempted() == PreemptionState.OVER) {
+        if (saveIfPreempted(options.cancel()) == PreemptionState.OVER) {
             ask(handle -> { // libdist says what it says of a job that is over, and runs nothing
                 DistModule.dist_preemption_run(handle, 0, null);
                 return null;
@@ -86,11 +86,17 @@ public final class PreemptionHandler extends NativeObject {
      * what it has come to, the same on all workers. Where there is no path, the program saves when the state changes.
      */
     public PreemptionState saveIfPreempted() {
+        return saveIfPreempted(null);
+    }
+
+    /** @param cancel ends the wait for worker 0; null: nothing does but {@link Strategy#cancel} */
+    public PreemptionState saveIfPreempted(Cancel cancel) {
         try (Uses uses = new Uses()) {
             long handle = uses.of(this);
+            long cancelHandle = cancel == null ? 0 : uses.of(cancel);
             uses.waiting(strategy);
             int[] out = new int[1];
-            DistModule.dist_preemption_save_if_preempted(handle, out);
+            DistModule.dist_preemption_save_if_preempted(handle, cancelHandle, out);
             return PreemptionState.of(out[0]);
         }
     }

@@ -81,8 +81,14 @@ final class PreemptionTest {
         try {
             start(file, Duration.ofDays(1), (strategy, handler, step) -> {
                 handler.notifyPreemption();
-                handler.run(step, RunOptions.DEFAULT);
-                equal(PreemptionState.SAVED, handler.saveIfPreempted());
+                try (Cancel stop = new Cancel()) {
+                    handler.run(step, RunOptions.DEFAULT.cancel(stop));
+                    equal(PreemptionState.SAVED, handler.saveIfPreempted(stop));
+                    // It ends waits for worker 0, of which there are none here, and runs.
+                    stop.signal("enough");
+                    equal(PreemptionState.SAVED, handler.saveIfPreempted(stop));
+                    refused(Status.CANCELLED, "enough", () -> handler.run(step, RunOptions.DEFAULT.cancel(stop)));
+                }
                 handler.countRun();
                 equal(2L, handler.totalRunCalls());
             });
