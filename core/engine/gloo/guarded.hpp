@@ -87,8 +87,8 @@ class GuardedContext final : public gloo::transport::tcp::Context {
   void send_apart(const Piece& piece);
   // Whoever waits in connect() soon throws. Any thread; it waits for nobody.
   void give_up() noexcept;
-  // Closes the connection as its end does, and waits until Gloo's thread has done with it: not on that thread, and with no
-  // lock that the user takes.
+  // Closes the connection as its end does, and waits until Gloo's thread has done with it: not on that thread, with no lock
+  // that the user takes, and when nobody sends any more.
   void stop() noexcept;
 
  private:
