@@ -266,7 +266,7 @@ WorkerRound::Problem WorkerRound::move_payloads() noexcept {
   });
   each_peer([&](int w, const Peer& peer) {
     for (int p = 0; p < members_.count_of(w) && problem.fault == Fault::kNone; ++p) {
-      const auto rank = static_cast<std::size_t>(members_.first_of(w) + p);
+      const std::size_t rank = static_cast<std::size_t>(members_.first_of(w)) + static_cast<std::size_t>(p);
       const auto bytes = static_cast<std::size_t>(peer.sizes[static_cast<std::size_t>(p)]);
       if (!peer.header.payloads_inside()) {
         if (!incoming_[rank].resize(bytes).ok()) problem.fault = Fault::kNoMemory;
