@@ -123,9 +123,10 @@ class Watch {
   bool all(double guard_us) {
     const auto passed = [](double begin, double limit_us) { return bench::now_us() - begin > limit_us; };
     for (const double begin = bench::now_us(); cause_us_ < 0; bench::sleep_us(kLookUs)) {
+      // Before the look: who has ended since then may have written it just before.
+      const bool over = passed(begin, kUnderWayUs) || all_are_gone();
       look();
-      if (cause_us_ >= 0) break;
-      if (passed(begin, kUnderWayUs) || all_are_gone()) return false;
+      if (cause_us_ < 0 && over) return false;
     }
     for (; !settled() && !passed(cause_us_, guard_us); bench::sleep_us(kLookUs)) look();
     for (const double begin = bench::now_us(); come_to_next() && !passed(begin, kNextUs);
