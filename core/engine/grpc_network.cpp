@@ -5,81 +5,18 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/base/os/library.hpp"
 #include "core/base/text.hpp"
-#include "core/engine/grpc/grpc_config.hpp"
+#include "core/engine/grpc_library.hpp"
 
 namespace dist {
 namespace {
-
-// One of the two libraries.
-struct Kind {
-  const char* file;
-  const char* entry;
-  const char* version;
-  const char* how;  // to have it
-};
-constexpr Kind kGrpc = {
-    "libdist-grpc.so", kGrpcModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL,
-    "-Dgrpc=enabled, which needs gRPC for C++ and nettle (Debian: libgrpc++-dev nettle-dev)"};
-constexpr Kind kGloo = {
-    "libdist-gloo.so", kGlooModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GLOO_PROTOCOL,
-    "-Dgloo=enabled, which needs gRPC for C++, nettle and Gloo (Debian: libgrpc++-dev nettle-dev "
-    "libgloo-dev)"};
-constexpr std::size_t kMostAddressBytes = 255;
-constexpr std::size_t kMostSecretBytes = 4096;
-constexpr std::size_t kMostPemBytes = std::size_t{1} << 20;
-constexpr std::size_t kPathBytes = 4096;
-
-// ---- Options ----
-
-struct Address {
-  std::string_view host;
-  long port = 0;
-};
-
-bool parse(const char* text, Address* out) noexcept {
-  const std::string_view whole(text);
-  const std::size_t colon = whole.rfind(':');
-  if (colon == std::string_view::npos || whole.size() > kMostAddressBytes || !is_line(text)) return false;
-  std::string_view host = whole.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (host.empty() || (!bracketed && host.find(':') != std::string_view::npos)) return false;
-  // What would begin another scheme or path for gRPC's resolver.
-  if (host.find_first_of("/%? \t\\,[]") != std::string_view::npos) return false;
-  const std::string_view port = whole.substr(colon + 1);
-  if (port.empty() || port.size() > 5) return false;
-  long number = 0;
-  for (const char each : port) {
-    if (each < '0' || each > '9') return false;
-    number = number * 10 + (each - '0');
-  }
-  *out = {host, number};
-  return number >= 1 && number <= 65535;
-}
-
-// Of the forms that loopback is written in; 127.1.2.3, and no name that begins so.
-bool is_loopback(std::string_view host) noexcept {
-  if (host == "localhost" || host == "::1") return true;
-  return host.substr(0, 4) == "127." && host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
-Status check_text(const char* text, const char* name, std::size_t most) noexcept {
-  if (text == nullptr) return kOk;
-  if (*text == '\0') return invalid_argument("%s is empty; leave it out, or give it", name);
-  if (strnlen(text, most + 1) > most) {
-    return invalid_argument("%s is longer than %zu bytes", name, most);
-  }
-  return kOk;
-}
 
 Status check_addresses(const GrpcOptions& options, bool* all_loopback) noexcept {
   *all_loopback = true;
   const std::size_t n = options.addresses.size();
   for (std::size_t i = 0; i < n; ++i) {
-    Address address;
-    if (options.addresses[i] == nullptr || !parse(options.addresses[i], &address)) {
+    HostAndPort address;
+    if (options.addresses[i] == nullptr || !parse_address(options.addresses[i], 1, &address)) {
       return invalid_argument(
           "the address of worker %zu is %s; write host:port, or [v6]:port, with a port of 1 to 65535", i,
           options.addresses[i] == nullptr ? "NULL" : Shown(options.addresses[i]).c_str());
@@ -90,29 +27,15 @@ Status check_addresses(const GrpcOptions& options, bool* all_loopback) noexcept 
                                 Shown(options.addresses[i]).c_str());
       }
     }
-    *all_loopback = *all_loopback && is_loopback(address.host);
+    *all_loopback = *all_loopback && address.is_loopback();
   }
-  Address bind;
+  HostAndPort bind;
   if (options.bind_address == nullptr) return kOk;
-  if (!parse(options.bind_address, &bind)) {
+  if (!parse_address(options.bind_address, 1, &bind)) {
     return invalid_argument("bind_address is %s; write host:port, or [v6]:port",
                             Shown(options.bind_address).c_str());
   }
-  *all_loopback = *all_loopback && is_loopback(bind.host);
-  return kOk;
-}
-
-Status check_limits(const GrpcOptions& options) noexcept {
-  if (options.lease_ns != 0 &&
-      (options.lease_ns < GrpcNetwork::kLeastLeaseNs || options.lease_ns > GrpcNetwork::kMostLeaseNs)) {
-    return invalid_argument("the lease is %lld ns; use 100 ms to 1 h, or 0 for 10 s",
-                            static_cast<long long>(options.lease_ns));
-  }
-  if (options.credit != 0 && (options.credit < static_cast<int64_t>(Transport::kLeastCounted) ||
-                              options.credit > static_cast<int64_t>(GrpcNetwork::kMostCredit))) {
-    return invalid_argument("credit is %lld; use %zu to %zu, or 0", static_cast<long long>(options.credit),
-                            Transport::kLeastCounted, GrpcNetwork::kMostCredit);
-  }
+  *all_loopback = *all_loopback && bind.is_loopback();
   return kOk;
 }
 
@@ -126,85 +49,24 @@ Status check(const GrpcOptions& options) noexcept {
   }
   bool all_loopback = true;
   DIST_TRY(check_addresses(options, &all_loopback));
-  DIST_TRY(check_limits(options));
-  DIST_TRY(check_text(options.secret, "the secret", kMostSecretBytes));
-  DIST_TRY(check_text(options.ca, "the certificate of the authority", kMostPemBytes));
-  DIST_TRY(check_text(options.certificate, "the certificate", kMostPemBytes));
-  DIST_TRY(check_text(options.key, "the key", kMostPemBytes));
-  const int given = (options.ca != nullptr) + (options.certificate != nullptr) + (options.key != nullptr);
-  if (given != 0 && given != 3) {
-    return invalid_argument(
-        "TLS needs the authority's certificate, this worker's certificate and its key; %d of them are "
-        "there",
-        given);
+  if (options.credit != 0 && (options.credit < static_cast<int64_t>(Transport::kLeastCounted) ||
+                              options.credit > static_cast<int64_t>(GrpcNetwork::kMostCredit))) {
+    return invalid_argument("credit is %lld; use %zu to %zu, or 0", static_cast<long long>(options.credit),
+                            Transport::kLeastCounted, GrpcNetwork::kMostCredit);
   }
-  if (given != 0 && options.gloo) {
+  DIST_TRY(check_security(options));
+  if (options.gloo && options.tls()) {
     return failed_precondition(
         "transport gloo sends data as plain text, and TLS certificates are given (DIST_TLS_CA, "
         "DIST_TLS_CERTIFICATE, DIST_TLS_KEY): leave them out, or use transport grpc");
   }
-  if (given == 0 && !all_loopback && !options.allow_plaintext) {
-    if (options.gloo) {
-      return failed_precondition(
-          "transport gloo sends data as plain text, and not all workers are on loopback: use transport grpc "
-          "with "
-          "TLS, or give DIST_PLAINTEXT=1, with which anybody on the way can read and change what is sent");
-    }
+  if (options.gloo && !all_loopback && !options.allow_plaintext) {
     return failed_precondition(
-        "not all addresses are on loopback: set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY, or "
-        "DIST_PLAINTEXT=1");
+        "transport gloo sends data as plain text, and not all workers are on loopback: use transport grpc "
+        "with TLS, or give DIST_PLAINTEXT=1, with which anybody on the way can read and change what is "
+        "sent");
   }
-  if (given == 0 && !all_loopback && options.secret == nullptr) {
-    return failed_precondition(
-        "plain text off loopback needs a secret that all workers of the job know: set DIST_JOB_SECRET");
-  }
-  return kOk;
-}
-
-// ---- The library ----
-
-Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept {
-  // gRPC's log function is one for the process: where gRPC was there before, it is the host's to say.
-  const bool own_log = !is_loaded("libgpr.so");
-  Library library;
-  char why[512];
-  if (!library.load(path, why, sizeof why)) {
-    return fail(DIST_UNAVAILABLE, "%s cannot be loaded: %s", path, why);
-  }
-  const auto entry = reinterpret_cast<GrpcModuleEntry>(library.symbol(kind.entry));
-  const GrpcModule* const table = entry == nullptr ? nullptr : entry();
-  if (table == nullptr) return fail(DIST_UNAVAILABLE, "%s is no %s", path, kind.file);
-  if (strnlen(table->version, sizeof table->version) == sizeof table->version ||
-      std::strcmp(table->version, kind.version) != 0) {
-    return fail(DIST_UNAVAILABLE,
-                "%s is of another version than this libdist: %.60s, not %s; install both from one build",
-                path, Shown(table->version).c_str(), kind.version);
-  }
-  if (own_log) table->silence();
-  *out = table;
-  return kOk;
-}
-
-Status find_and_load(const Kind& kind, const char* given, const GrpcModule** out) noexcept {
-  if (given != nullptr) {
-    if (file_is_there(given)) return load(kind, given, out);
-    return fail(DIST_UNAVAILABLE, "%s is not installed (looked for %s); build libdist with %s", kind.file,
-                Shown(given).c_str(), kind.how);
-  }
-  char folder[kPathBytes - 64] = "";
-  char paths[3][kPathBytes] = {};
-  std::size_t n = 0;
-  if (own_folder(folder, sizeof folder)) {
-    std::snprintf(paths[n++], kPathBytes, "%s/dist/%s", folder, kind.file);
-    std::snprintf(paths[n++], kPathBytes, "%s/%s", folder, kind.file);
-  }
-  if (sizeof DIST_GRPC_FOLDER > 1)
-    std::snprintf(paths[n++], kPathBytes, "%s/%s", DIST_GRPC_FOLDER, kind.file);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (file_is_there(paths[i])) return load(kind, paths[i], out);
-  }
-  return fail(DIST_UNAVAILABLE, "%s is not installed (looked in %s/dist, %s and %s); build libdist with %s",
-              kind.file, folder, folder, DIST_GRPC_FOLDER, kind.how);
+  return check_exposure(options, all_loopback, "workers of the job");
 }
 
 const char* text_of(const char* text) noexcept { return text == nullptr ? "" : text; }
@@ -221,7 +83,7 @@ Status GrpcNetwork::create(const dist_allocator& allocator, const GrpcOptions& o
                            Ref<GrpcNetwork>* out) {
   DIST_TRY(check(options));
   const GrpcModule* module = nullptr;
-  DIST_TRY(find_and_load(options.gloo ? kGloo : kGrpc, options.module, &module));
+  DIST_TRY(find_grpc_library(options.gloo, options.module, &module));
   Ref<Memory> memory;
   DIST_TRY(create_memory(allocator, "allocator", &memory));
   *out = make_counted<GrpcNetwork>(*memory, options, *module);

@@ -5,10 +5,6 @@
 //
 // Each worker listens on its own address from join() on, and not before. Worker 0 says who has joined and who lives. A worker
 // is lost when its connection breaks, or when nothing has been heard of it for a lease; it stays lost in this generation.
-//
-// The library is looked for as `dist/libdist-grpc.so` (`libdist-gloo.so`) beside libdist.so, then without `dist/`, then where libdist was
-// configured to be installed; the first that is there must be of the same version. A program that libdist is linked into
-// statically stands for libdist.so in this.
 #pragma once
 
 #include <cstddef>
@@ -21,35 +17,27 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/engine/grpc_module.hpp"
+#include "core/engine/link_security.hpp"
 #include "core/engine/network.hpp"
 
 namespace dist {
 
 inline constexpr int kMaxGrpcWorkers = 256;
 
-struct GrpcOptions {
+struct GrpcOptions : LinkSecurity {
   std::span<const char* const> addresses;  // of all workers, in order: "host:port", "[v6]:port"
   int me = 0;
   const char* bind_address = nullptr;  // where this one listens; NULL: its own address
   const char* digest = nullptr;        // of what else all must agree on; NULL: nothing
-  const char* secret = nullptr;        // of the job; NULL: none
-  const char* ca = nullptr;            // PEM texts: all three, or none
-  const char* certificate = nullptr;
-  const char* key = nullptr;
-  bool allow_plaintext = false;        // off loopback
   bool gloo = false;                   // carries the data: never with TLS
   bool forms = false;                  // Network::form() says who takes part
   uint32_t came_from = kNoGeneration;  // the generation that this worker was in
-  int64_t lease_ns = 0;                // 0: kDefaultLeaseNs
   int64_t credit = 0;                  // 0: kDefaultCredit
   const char* module = nullptr;        // the library's path; NULL: it is looked for
 };
 
 class GrpcNetwork final : public Network {
  public:
-  static constexpr int64_t kDefaultLeaseNs = 10'000'000'000;
-  static constexpr int64_t kLeastLeaseNs = 100'000'000;
-  static constexpr int64_t kMostLeaseNs = int64_t{3600} * 1'000'000'000;
   static constexpr std::size_t kDefaultCredit = std::size_t{1} << 20;
   static constexpr std::size_t kMostCredit = std::size_t{64} << 20;
 

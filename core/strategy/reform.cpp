@@ -154,7 +154,7 @@ class Reforming {
                               parting_.met ? old_->generation() : kNoGeneration, way));
     wanted.window_ns = options_.window_ns != 0  ? options_.window_ns
                        : settings.lease_ns != 0 ? settings.lease_ns
-                                                : GrpcNetwork::kDefaultLeaseNs;
+                                                : kDefaultLeaseNs;
     Network& network = *(*way)->network();
     const Status made = network.form(wanted, formed);
     if (made.ok()) return kOk;

@@ -11,7 +11,7 @@
 #include "core/base/os/thread.hpp"
 #include "core/base/source_call.hpp"
 #include "core/cluster/resolvers.hpp"
-#include "core/strategy/job_settings.hpp"
+#include "core/cluster/job_settings.hpp"
 #include "core/strategy/scope.hpp"
 #include "core/strategy/worker_network.hpp"
 

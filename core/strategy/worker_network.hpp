@@ -11,7 +11,7 @@
 #include "core/cluster/resolver.hpp"
 #include "core/engine/network.hpp"
 #include "core/run/worker_link.hpp"
-#include "core/strategy/job_settings.hpp"
+#include "core/cluster/job_settings.hpp"
 #include "core/strategy/worker_place.hpp"
 
 namespace dist {

@@ -102,7 +102,7 @@ inline Hello good_hello(const GrpcWorkers& workers, int num_workers) {
   hello.from = 1;
   hello.num_workers = num_workers;
   hello.credit = 4096;
-  hello.lease_ns = static_cast<uint64_t>(GrpcNetwork::kDefaultLeaseNs);
+  hello.lease_ns = static_cast<uint64_t>(kDefaultLeaseNs);
   ClusterDigest digest;
   for (int w = 0; w < num_workers; ++w) digest.add(workers.address(w));
   digest.add("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/strategy/job_settings.hpp"
+#include "core/cluster/job_settings.hpp"
 
 #include <charconv>
 #include <cmath>

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/grpc_library.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/os/library.hpp"
+#include "core/base/text.hpp"
+#include "core/engine/grpc/grpc_config.hpp"
+
+namespace dist {
+namespace {
+
+constexpr std::size_t kPathBytes = 4096;
+
+struct Kind {
+  const char* file;
+  const char* entry;
+  const char* version;
+  const char* how;  // to have it
+};
+constexpr Kind kGrpc = {
+    "libdist-grpc.so", kGrpcModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL,
+    "-Dgrpc=enabled, which needs gRPC for C++ and nettle (Debian: libgrpc++-dev nettle-dev)"};
+constexpr Kind kGloo = {
+    "libdist-gloo.so", kGlooModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GLOO_PROTOCOL,
+    "-Dgloo=enabled, which needs gRPC for C++, nettle and Gloo (Debian: libgrpc++-dev nettle-dev "
+    "libgloo-dev)"};
+
+Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept {
+  // gRPC's log function is one for the process: where gRPC was there before, it is the host's to say.
+  const bool own_log = !is_loaded("libgpr.so");
+  Library library;
+  char why[512];
+  if (!library.load(path, why, sizeof why)) {
+    return fail(DIST_UNAVAILABLE, "%s cannot be loaded: %s", path, why);
+  }
+  const auto entry = reinterpret_cast<GrpcModuleEntry>(library.symbol(kind.entry));
+  const GrpcModule* const table = entry == nullptr ? nullptr : entry();
+  if (table == nullptr) return fail(DIST_UNAVAILABLE, "%s is no %s", path, kind.file);
+  if (strnlen(table->version, sizeof table->version) == sizeof table->version ||
+      std::strcmp(table->version, kind.version) != 0) {
+    return fail(DIST_UNAVAILABLE,
+                "%s is of another version than this libdist: %.60s, not %s; install both from one build",
+                path, Shown(table->version).c_str(), kind.version);
+  }
+  if (own_log) table->silence();
+  *out = table;
+  return kOk;
+}
+
+}  // namespace
+
+Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) noexcept {
+  const Kind& kind = gloo ? kGloo : kGrpc;
+  if (given != nullptr) {
+    if (file_is_there(given)) return load(kind, given, out);
+    return fail(DIST_UNAVAILABLE, "%s is not installed (looked for %s); build libdist with %s", kind.file,
+                Shown(given).c_str(), kind.how);
+  }
+  char folder[kPathBytes - 64] = "";
+  char paths[3][kPathBytes] = {};
+  std::size_t n = 0;
+  if (own_folder(folder, sizeof folder)) {
+    std::snprintf(paths[n++], kPathBytes, "%s/dist/%s", folder, kind.file);
+    std::snprintf(paths[n++], kPathBytes, "%s/%s", folder, kind.file);
+  }
+  if (sizeof DIST_GRPC_FOLDER > 1)
+    std::snprintf(paths[n++], kPathBytes, "%s/%s", DIST_GRPC_FOLDER, kind.file);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (file_is_there(paths[i])) return load(kind, paths[i], out);
+  }
+  return fail(DIST_UNAVAILABLE, "%s is not installed (looked in %s/dist, %s and %s); build libdist with %s",
+              kind.file, folder, folder, DIST_GRPC_FOLDER, kind.how);
+}
+
+}  // namespace dist

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/link_security.hpp"
+
+#include <cstring>
+
+#include "core/base/text.hpp"
+
+namespace dist {
+namespace {
+
+constexpr std::size_t kMostAddressBytes = 255;
+constexpr std::size_t kMostSecretBytes = 4096;
+constexpr std::size_t kMostPemBytes = std::size_t{1} << 20;
+
+Status check_text(const char* text, const char* name, std::size_t most) noexcept {
+  if (text == nullptr) return kOk;
+  if (*text == '\0') return invalid_argument("%s is empty; leave it out, or give it", name);
+  if (strnlen(text, most + 1) > most) {
+    return invalid_argument("%s is longer than %zu bytes", name, most);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+bool HostAndPort::is_loopback() const noexcept {
+  if (host == "localhost" || host == "::1") return true;
+  return host.substr(0, 4) == "127." && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept {
+  const std::string_view whole(text);
+  const std::size_t colon = whole.rfind(':');
+  if (colon == std::string_view::npos || whole.size() > kMostAddressBytes || !is_line(text)) return false;
+  std::string_view host = whole.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || (!bracketed && host.find(':') != std::string_view::npos)) return false;
+  // What would begin another scheme or path for gRPC's resolver.
+  if (host.find_first_of("/%? \t\\,[]") != std::string_view::npos) return false;
+  const std::string_view port = whole.substr(colon + 1);
+  if (port.empty() || port.size() > 5) return false;
+  long number = 0;
+  for (const char each : port) {
+    if (each < '0' || each > '9') return false;
+    number = number * 10 + (each - '0');
+  }
+  *out = {host, number};
+  return number >= least_port && number <= 65535;
+}
+
+Status check_security(const LinkSecurity& security) noexcept {
+  if (security.lease_ns != 0 && (security.lease_ns < kLeastLeaseNs || security.lease_ns > kMostLeaseNs)) {
+    return invalid_argument("the lease is %lld ns; use 100 ms to 1 h, or 0 for 10 s",
+                            static_cast<long long>(security.lease_ns));
+  }
+  DIST_TRY(check_text(security.secret, "the secret", kMostSecretBytes));
+  DIST_TRY(check_text(security.ca, "the certificate of the authority", kMostPemBytes));
+  DIST_TRY(check_text(security.certificate, "the certificate", kMostPemBytes));
+  DIST_TRY(check_text(security.key, "the key", kMostPemBytes));
+  const int given = (security.ca != nullptr) + (security.certificate != nullptr) + (security.key != nullptr);
+  if (given == 0 || given == 3) return kOk;
+  return invalid_argument(
+      "TLS needs the authority's certificate, this process's certificate and its key; %d of them are "
+      "there",
+      given);
+}
+
+Status check_exposure(const LinkSecurity& security, bool all_loopback, const char* who) noexcept {
+  if (security.tls() || all_loopback) return kOk;
+  if (!security.allow_plaintext) {
+    return failed_precondition(
+        "not all addresses are on loopback: set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY, or "
+        "DIST_PLAINTEXT=1");
+  }
+  if (security.secret != nullptr) return kOk;
+  return failed_precondition("plain text off loopback needs a secret that all %s know: set DIST_JOB_SECRET",
+                             who);
+}
+
+}  // namespace dist
