@@ -8,13 +8,14 @@
 #include <span>
 
 #include "core/base/memory.hpp"
+#include "core/engine/calls.hpp"
 #include "core/engine/forming.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist {
 
-#define DIST_GRPC_PROTOCOL "1"
-#define DIST_GLOO_PROTOCOL "1 with Gloo"
+#define DIST_GRPC_PROTOCOL "2"
+#define DIST_GLOO_PROTOCOL "2 with Gloo"
 
 // What has been checked. Texts stay for the call alone.
 struct GrpcModuleConfig {
@@ -33,8 +34,21 @@ struct GrpcModuleConfig {
   Memory* memory;
 };
 
+// The same of who is called, or calls.
+struct CallModuleConfig {
+  const char* bind_address;  // NULL: it does not listen
+  const char* secret;
+  const char* ca;  // NULL: plain text; PEM texts, as the next two
+  const char* certificate;
+  const char* key;
+  int64_t lease_ns;
+  CallLimits limits;
+  CallHandler* handler;  // NULL where it does not listen
+  Memory* memory;
+};
+
 struct GrpcModule {
-  // "libdist 0.2.0, protocol 1": first, whatever else changes.
+  // "libdist 0.2.0, protocol 2": first, whatever else changes.
   char version[64];
   // gRPC came with the module: what it logs is not for the host.
   void (*silence)() noexcept;
@@ -47,6 +61,11 @@ struct GrpcModule {
   Parting (*part)(void* handle) noexcept;
   // Waits until what was sent has been taken, for the lease at most; nothing of it is left then.
   void (*stop)(void* handle) noexcept;
+
+  // A network of calls, and its end: no channel is left, and answers that have been given go first, for the lease at most.
+  dist_status (*start_calls)(const CallModuleConfig& config, CallNetwork** out, char* why,
+                             std::size_t size) noexcept;
+  void (*stop_calls)(CallNetwork* network) noexcept;
 };
 
 inline constexpr char kGrpcModuleEntry[] = "dist_grpc_module";

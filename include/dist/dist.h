@@ -77,4 +77,5 @@
 #include "partitioner.h"   /* into how many parts a variable is divided */
 #include "workers.h"       /* replicas in several workers of a cluster */
 #include "preemption.h"    /* what saves a checkpoint before a machine is lost */
+#include "rpc.h"           /* methods of other processes */
 /* clang-format on */

@@ -24,6 +24,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "checkpoint": ["value"],
     "metric": ["value"],
     "inspect": ["cross_replica", "trace"],
+    "rpc": ["value", "engine", "cluster"],
     "run": ["async", "mesh", "cross_replica"],
     "strategy": ["run", "input", "checkpoint", "metric", "cluster"],
 }

@@ -32,7 +32,7 @@ std::string host_of(const std::string& address) {
   return host;
 }
 
-std::shared_ptr<grpc::Channel> make_channel(const Config& config, int worker) {
+std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address) {
   grpc::ChannelArguments with;
   // What the environment says of proxies is for the host's own traffic.
   with.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -56,7 +56,7 @@ std::shared_ptr<grpc::Channel> make_channel(const Config& config, int worker) {
   } else {
     credentials = grpc::InsecureChannelCredentials();
   }
-  return grpc::CreateCustomChannel("dns:///" + config.address(worker), credentials, with);
+  return grpc::CreateCustomChannel("dns:///" + address, credentials, with);
 }
 
 void configure(const Config& config, grpc::ServerBuilder& builder, int* port) {

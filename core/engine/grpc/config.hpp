@@ -37,7 +37,7 @@ struct Config {
 // The host of "host:port" or "[host]:port".
 std::string host_of(const std::string& address);
 
-std::shared_ptr<grpc::Channel> make_channel(const Config& config, int worker);
+std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address);
 void configure(const Config& config, grpc::ServerBuilder& builder, int* port);
 // The names in the certificate of a call's peer, each with a line end.
 std::string names_of(const grpc::AuthContext& context);

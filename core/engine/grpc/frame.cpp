@@ -24,7 +24,9 @@ constexpr Fields kFields[] = {
     {"bye taken", false, false, false, false, false}, {"leaving", false, false, false, false, false},
     {"beat", true, false, false, true, false},        {"here", true, false, true, false, true},
     {"lost", true, false, true, true, true},          {"left", true, false, false, true, false},
-    {"formed", true, false, true, false, true},
+    {"formed", true, false, true, false, true},       {"call", true, false, true, true, false},
+    {"call's data", true, false, true, true, true},   {"taken back", true, false, false, false, false},
+    {"answer", true, false, true, true, false},       {"answer's data", true, false, true, true, true},
 };
 static_assert(sizeof kFields / sizeof *kFields == static_cast<std::size_t>(FrameKind::kEnd));
 

@@ -21,6 +21,14 @@
 //                                                                     any more; the data say why
 //                                    kLeft      id, offset            worker `id` has left; offset 1: to form a generation
 //                                    kFormed    id, data: two sets    generation `id`: its workers, and who of them have stayed
+//
+// and over a link of calls, on which there are heartbeats, too:
+//
+//     from the client                kCall      id, bytes, offset     a request of so many bytes; offset: its time-out in ns
+//                                    kCallData  id, offset, bytes, data   the next of them
+//                                    kTakeBack  id                    its answer is not waited for any more
+//     from the server                kAnswer    id, bytes, offset     an answer of so many bytes; offset: its status
+//                                    kAnswerData  id, offset, bytes, data   the next of them
 #pragma once
 
 #include <cstddef>
@@ -50,6 +58,11 @@ enum class FrameKind : uint8_t {
   kLost,
   kLeft,
   kFormed,
+  kCall,
+  kCallData,
+  kTakeBack,
+  kAnswer,
+  kAnswerData,
   kEnd
 };
 

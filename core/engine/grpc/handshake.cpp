@@ -13,13 +13,6 @@ namespace {
 
 constexpr Identity kNobody{};
 
-// Says no, and ends.
-class Refusal final : public grpc::ServerGenericBidiReactor {
- public:
-  explicit Refusal(grpc::Status status) { Finish(std::move(status)); }
-  void OnDone() override { delete this; }
-};
-
 template <class Message>
 void put(Link& link, const Message& message) {
   std::byte bytes[Message::kBytes];
@@ -36,7 +29,7 @@ std::string number(int64_t value) { return std::to_string(value); }
 LinkRef Endpoint::make_client(Peer& peer, Purpose purpose) {
   if (purpose == Purpose::kControl || peer.channel == nullptr) {
     auto& channel = purpose == Purpose::kControl ? control_channel_ : peer.channel;
-    if (channel == nullptr) channel = make_channel(config_, peer.number);
+    if (channel == nullptr) channel = make_channel(config_, config_.address(peer.number));
   }
   {
     const std::scoped_lock lock(waking_);
@@ -78,18 +71,9 @@ void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
 std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept {
   link->refused = true;
   Answer answer;
-  if (message.size() != Answer::kBytes || !answer.read(message.data()))
-    return "what answers there is no libdist";
-  if (answer.protocol != kProtocol) {
-    return "it speaks protocol " + number(answer.protocol) + " (libdist " + answer.version +
-           "), and this worker " + number(kProtocol) + " (libdist " + config_.version + ")";
-  }
-  if (!answer.welcome) return answer.text;
+  const std::string why = check_answer(config_.secret, config_.version, link->hello, message, &answer);
+  if (!why.empty()) return why;
   std::copy(message.begin(), message.end(), link->answer);
-  const Digest wanted = prove(Prover::kServer, config_.secret, link->hello, link->answer);
-  if (!equal(wanted.data(), answer.proof.data(), wanted.size())) {
-    return "it does not know this job's secret";
-  }
   Peer& peer = at(link->peer);
   {
     const std::scoped_lock lock(members_);
@@ -189,6 +173,7 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
     return "protocol " + number(hello.protocol) + " (libdist " + hello.version + ")" + there + ", " +
            number(kProtocol) + " (libdist " + config_.version + ")" + here;
   }
+  if (hello.purpose == Purpose::kCalls) return "this is a worker, and no server that is called";
   if (config_.version != hello.version) {
     return std::string("libdist ") + hello.version + there + ", " + config_.version + here +
            ": all workers need the same";
@@ -246,13 +231,8 @@ std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte>
     link->end_after_writes(refusal);
     return "";
   }
-  answer.welcome = true;
-  answer.receiver = incarnation_;
-  if (!random_bytes(answer.nonce.data(), answer.nonce.size())) return "no random numbers";
-  std::copy(message.begin(), message.end(), link->hello);
-  answer.write(link->answer);
-  answer.proof = prove(Prover::kServer, config_.secret, link->hello, link->answer);
-  answer.write(link->answer);
+  if (!write_welcome(incarnation_, config_.secret, message, link->hello, &answer, link->answer))
+    return "no random numbers";
   link->put_raw(link->answer, Answer::kBytes);
   link->stage = Link::Stage::kProof;
   link->flush();

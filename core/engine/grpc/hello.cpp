@@ -5,6 +5,7 @@
 #include <nettle/memops.h>
 #include <nettle/sha2.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <random>
@@ -57,7 +58,7 @@ bool Hello::read(const std::byte* bytes) noexcept {
   in.take(version);
   if (!in.good()) return false;
   if (protocol != kProtocol) return true;
-  purpose = static_cast<Purpose>(in.take_in<uint32_t>(1, 2));
+  purpose = static_cast<Purpose>(in.take_in<uint32_t>(1, 3));
   forms = in.take<uint32_t>();
   came_from = in.take<uint32_t>();
   from = in.take<int32_t>();
@@ -137,6 +138,31 @@ bool random_bytes(std::byte* to, std::size_t bytes) noexcept {
   } catch (...) {
     return false;
   }
+}
+
+std::string check_answer(const std::string& secret, const std::string& version, const std::byte* hello,
+                         std::span<const std::byte> message, Answer* out) {
+  if (message.size() != Answer::kBytes || !out->read(message.data()))
+    return "what answers there is no libdist";
+  if (out->protocol != kProtocol) {
+    return "it speaks protocol " + std::to_string(out->protocol) + " (libdist " + out->version +
+           "), and this process " + std::to_string(kProtocol) + " (libdist " + version + ")";
+  }
+  if (!out->welcome) return out->text;
+  const Digest wanted = prove(Prover::kServer, secret, hello, message.data());
+  return equal(wanted.data(), out->proof.data(), wanted.size()) ? "" : "it does not know this job's secret";
+}
+
+bool write_welcome(const Identity& me, const std::string& secret, std::span<const std::byte> hello,
+                   std::byte* kept_hello, Answer* answer, std::byte* bytes) noexcept {
+  answer->welcome = true;
+  answer->receiver = me;
+  if (!random_bytes(answer->nonce.data(), answer->nonce.size())) return false;
+  std::copy(hello.begin(), hello.end(), kept_hello);
+  answer->write(bytes);
+  answer->proof = prove(Prover::kServer, secret, kept_hello, bytes);
+  answer->write(bytes);
+  return true;
 }
 
 static_assert(sizeof(sha256_ctx) <= 256);

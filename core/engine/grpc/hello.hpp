@@ -14,6 +14,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "core/engine/grpc/frame.hpp"
@@ -27,7 +29,7 @@ using Identity = std::array<std::byte, kIdentityBytes>;  // of a process's life:
 using Digest = std::array<std::byte, 32>;
 using Nonce = std::array<std::byte, 32>;
 
-enum class Purpose : uint32_t { kControl = 1, kData = 2 };
+enum class Purpose : uint32_t { kControl = 1, kData = 2, kCalls = 3 };
 
 struct Hello {
   static constexpr std::size_t kBytes = 8 + 4 + kVersionBytes + 7 * 4 + 2 * 8 + 32 + 2 * kIdentityBytes + 32;
@@ -91,6 +93,14 @@ Digest prove(Prover who, std::string_view secret, const std::byte* hello, const 
 bool equal(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept;
 // False: the system gives none.
 bool random_bytes(std::byte* to, std::size_t bytes) noexcept;
+
+// At the client: what of an answer is not as it must be, in words; "": nothing, and *out is it.
+std::string check_answer(const std::string& secret, const std::string& version, const std::byte* hello,
+                         std::span<const std::byte> message, Answer* out);
+// At the server: the answer to a hello that is welcome, which is kept in `kept_hello`, and in `bytes`, with its proof. False:
+// the system gives no random numbers.
+bool write_welcome(const Identity& me, const std::string& secret, std::span<const std::byte> hello,
+                   std::byte* kept_hello, Answer* answer, std::byte* bytes) noexcept;
 
 // SHA-256 of texts, of which it is seen where each ends.
 class ClusterDigest {

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/engine/grpc/carrier.hpp"
@@ -26,6 +27,8 @@
 #include "core/engine/grpc/queue.hpp"
 
 namespace dist::grpc_link {
+
+struct CallLine;
 
 inline constexpr char kMethod[] = "/dist.Workers/Link";
 
@@ -83,7 +86,8 @@ class Link : public std::enable_shared_from_this<Link> {
   std::byte answer[Answer::kBytes] = {};
   FrameReader reader;
   std::byte control_data[kReasonTextBytes + 1] = {};
-  std::string peer_names;  // by its certificate, each with a line end
+  std::string peer_names;          // by its certificate, each with a line end
+  std::shared_ptr<CallLine> line;  // of calls
   // Of its carriers.
   std::atomic<uint32_t> attempt{0};
   std::byte meets[2][Meet::kBytes] = {};  // the sender's, the receiver's
@@ -146,6 +150,13 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
 
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
+};
+
+// Says no, and ends.
+class Refusal final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Refusal(grpc::Status status) { Finish(std::move(status)); }
+  void OnDone() override { delete this; }
 };
 
 class ServerLink final : public Link, public grpc::ServerGenericBidiReactor {

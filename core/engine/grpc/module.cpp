@@ -17,7 +17,9 @@ constexpr GrpcModule kModule = {"libdist " DIST_GRPC_VERSION ", protocol " DIST_
                                 form_endpoint,
                                 endpoint_has_newcomers,
                                 part_endpoint,
-                                stop_endpoint};
+                                stop_endpoint,
+                                start_calls,
+                                stop_calls};
 
 }  // namespace
 }  // namespace dist::grpc_link

@@ -10,6 +10,7 @@
 
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
+#include "core/engine/grpc/calls.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 #include "core/engine/grpc/grpc_config.hpp"
 
@@ -21,20 +22,49 @@ void say_nothing(gpr_log_func_args*) {}
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
 // gRPC's threads have the signals of who makes the first of them: not the host's thread.
+template <class Started>
 struct Starting {
-  Endpoint& endpoint;
+  static void* main(void* given) {
+    block_async_signals();
+    auto& self = *static_cast<Starting*>(given);
+    try {
+      self.why = self.started.start();
+    } catch (const std::exception& error) {
+      self.why = error.what();
+    }
+    return nullptr;
+  }
+  Started& started;
   std::string why;
 };
 
-void* start_main(void* given) {
-  block_async_signals();
-  auto& starting = *static_cast<Starting*>(given);
-  try {
-    starting.why = starting.endpoint.start();
-  } catch (const std::exception& error) {
-    starting.why = error.what();
+// OK, or why not.
+template <class Started>
+dist_status start_aside(Started& started, char* why, std::size_t size) {
+  Starting<Started> starting{started, ""};
+  Thread starter;
+  if (!starter.start(Starting<Started>::main, &starting).ok()) {
+    copy_text(why, size, "the system gives no further thread");
+    return DIST_RESOURCE_EXHAUSTED;
   }
-  return nullptr;
+  starter.join();
+  if (starting.why.empty()) return DIST_OK;
+  copy_text(why, size, starting.why.c_str());
+  return DIST_UNAVAILABLE;
+}
+
+// What `make` throws as a status.
+template <class Make>
+dist_status started(char* why, std::size_t size, Make&& make) noexcept {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    copy_text(why, size, "out of memory");
+    return DIST_RESOURCE_EXHAUSTED;
+  } catch (const std::exception& error) {
+    copy_text(why, size, error.what());
+    return DIST_INTERNAL;
+  }
 }
 
 }  // namespace
@@ -43,7 +73,7 @@ void silence() noexcept { gpr_set_log_function(say_nothing); }
 
 dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carriers> (*make)(Memory& memory),
                            Transport** out, void** handle, char* why, std::size_t size) noexcept {
-  try {
+  return started(why, size, [&] {
     Config own;
     for (const char* const each : config.addresses) own.addresses.emplace_back(each);
     own.me = config.me;
@@ -60,27 +90,12 @@ dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carri
     own.credit = config.credit;
     auto endpoint = std::make_unique<Endpoint>(*config.memory, std::move(own),
                                                make == nullptr ? nullptr : make(*config.memory));
-    Starting starting{*endpoint, ""};
-    Thread starter;
-    if (!starter.start(start_main, &starting).ok()) {
-      copy_text(why, size, "the system gives no further thread");
-      return DIST_RESOURCE_EXHAUSTED;
-    }
-    starter.join();
-    if (!starting.why.empty()) {
-      copy_text(why, size, starting.why.c_str());
-      return DIST_UNAVAILABLE;
-    }
+    const dist_status code = start_aside(*endpoint, why, size);
+    if (code != DIST_OK) return code;
     *out = endpoint.get();
     *handle = endpoint.release();
-    return DIST_OK;
-  } catch (const std::bad_alloc&) {
-    copy_text(why, size, "out of memory");
-    return DIST_RESOURCE_EXHAUSTED;
-  } catch (const std::exception& error) {
-    copy_text(why, size, error.what());
-    return DIST_INTERNAL;
-  }
+    return code;
+  });
 }
 
 dist_status form_endpoint(void* handle, const Forming& wanted, Formed* out, char* why,
@@ -102,6 +117,30 @@ Parting part_endpoint(void* handle) noexcept {
   Parting known;
   static_cast<Endpoint*>(handle)->stop(&known);
   return known;
+}
+
+dist_status start_calls(const CallModuleConfig& config, CallNetwork** out, char* why,
+                        std::size_t size) noexcept {
+  return started(why, size, [&] {
+    Config own;
+    own.bind_address = text_of(config.bind_address);
+    own.secret = text_of(config.secret);
+    own.ca = text_of(config.ca);
+    own.certificate = text_of(config.certificate);
+    own.key = text_of(config.key);
+    own.version = DIST_GRPC_VERSION;
+    own.lease_ns = config.lease_ns;
+    auto calls = std::make_unique<Calls>(*config.memory, std::move(own), config.limits, config.handler);
+    const dist_status code = start_aside(*calls, why, size);
+    if (code == DIST_OK) *out = calls.release();
+    return code;
+  });
+}
+
+void stop_calls(CallNetwork* network) noexcept {
+  auto* const calls = static_cast<Calls*>(network);
+  calls->stop();
+  delete calls;
 }
 
 void stop_endpoint(void* handle) noexcept {

@@ -18,5 +18,8 @@ dist_status form_endpoint(void* handle, const Forming& wanted, Formed* out, char
 bool endpoint_has_newcomers(void* handle) noexcept;
 Parting part_endpoint(void* handle) noexcept;
 void stop_endpoint(void* handle) noexcept;
+dist_status start_calls(const CallModuleConfig& config, CallNetwork** out, char* why,
+                        std::size_t size) noexcept;
+void stop_calls(CallNetwork* network) noexcept;
 
 }  // namespace dist::grpc_link

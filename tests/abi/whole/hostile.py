@@ -67,6 +67,13 @@ VALID_HERE = {
     ("dist_metric_update", "labels"): "NULL",
     ("dist_reduce_apply", "gradients"): "&f->tensors[0]",
     ("dist_reduce_apply", "parameters"): "&f->tensors[1]",
+    ("dist_rpc_server_register", "method"): '"method"',
+    ("dist_rpc_server_destroy", "server"): "rpc_server(f, 0)",
+    ("dist_rpc_server_start", "server"): "rpc_server(f, 0)",
+    ("dist_rpc_client_destroy", "client"): "rpc_client(f)",
+    ("dist_remote_value_get", "timeout_ns"): "-1",
+    ("dist_remote_value_retain", "remote"): "remote_value(f)",
+    ("dist_remote_value_release", "remote"): "remote_value(f)",
 }
 VALID_BY_NAME = {
     "n": "1", "num_axes": "1", "ndim": "4", "capacity": "1", "row_bytes": "sizeof(dist_straggler)", "size_bytes": "256",
@@ -84,7 +91,7 @@ VALID_BY_NAME = {
     "labels": "&f->tensors[0]", "axes": "f->zero_axes", "computation_shape": "f->ones", "computation_stride": "f->ones",
     "coordinates": "f->zeros", "core_assignment": "f->zeros", "device_coordinates": "f->zeros", "mesh_shape": "f->ones",
     "jobs": "f->jobs", "num_jobs": "1", "specs": "f->specs", "num_specs": "1", "resolvers": "f->resolvers",
-    "num_resolvers": "1", "task_type": '"worker"', "task_id": "0", "rpc_layer": '"grpc"', "host_list": '"n[1-2]"',
+    "num_resolvers": "1", "task_type": '"worker"', "task_id": "0", "rpc_layer": '"grpc"', "address": '"127.0.0.1:1"', "method": '"echo"', "host_list": '"n[1-2]"',
     "job:const char *": '"worker"', "num_shards": "2", "element_bytes": "4", "min_shard_bytes": "4", "max_shard_bytes": "4",
     "max_shards": "2", "num_rows": "4", "num_parts": "2", "part": "0", "row": "0", "shape": "f->numbers",
     "replica_ids": "f->zeros", "partition_dimensions": "f->numbers", "variable:const dist_value *": "f->variable_value",
@@ -107,6 +114,8 @@ VALID_BY_TYPE = {
     "dist_merge_fn": "merge_fn", "dist_value_fn": "value_fn", "dist_update_fn": "update_fn",
     "dist_update_values_fn": "update_values_fn", "dist_source_fn": "source_fn", "dist_file_source_fn": "file_source_fn",
     "dist_dataset_fn": "dataset_fn", "dist_dataset_reduce_fn": "dataset_reduce_fn", "dist_text_fn": "text_fn",
+    "dist_rpc_server *": "rpc_server(f, 0)", "const dist_rpc_server *": "rpc_server(f, 0)", "dist_rpc_client *": "rpc_client(f)",
+    "dist_remote_value *": "remote_value(f)", "dist_rpc_fn": "rpc_fn",
     "dist_straggler *": "f->stragglers", "dist_cancel *": "f->cancel", "const dist_cancel *": "f->cancel",
 }
 # Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
@@ -125,7 +134,7 @@ COUNTS = {
 # A pointer that may be NULL, or handle for which NULL is a value: both outcomes are right.
 NULL_IS_FINE = {
     "user_data", "options", "release", "kwargs", "args", "job", "labels", "weights", "sample_weight", "destination",
-    "destinations", "over", "task_type", "rpc_layer", "slurm", "kubernetes", "out_result", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
+    "destinations", "over", "arguments", "task_type", "rpc_layer", "slurm", "kubernetes", "out_result", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
 }
 NULL_IS_FINE_HERE = {
     ("dist_fail", "message"), ("dist_set_strategy", "strategy"), ("dist_write_metrics", "name"),
@@ -133,7 +142,7 @@ NULL_IS_FINE_HERE = {
     ("dist_partition_shard", "out_tile"), ("dist_partition_shard", "out_elements"), ("dist_strategy_destroy", "strategy"),
     ("dist_group_destroy", "group"), ("dist_average_loss", "replica"), ("dist_dataset_reduce", "initial"),
     ("dist_variable_check_drift", "out_drift"), ("dist_strategy_shutdown", "strategy"),
-    ("dist_preemption_save_if_preempted", "cancel"),
+    ("dist_preemption_save_if_preempted", "cancel"), ("dist_rpc_server_destroy", "server"),
 }
 # What a function says with valid arguments, where one process alone cannot have it succeed.
 REFUSED_ALONE = {"dist_strategy_reform": "the strategy has one worker alone"}
@@ -143,6 +152,8 @@ ENDLESS = {("dist_parallel_for", "end", "INT64_MAX"), ("dist_parallel_for", "end
 BYTES = {("dist_topology_from_serialized", "size_bytes")}
 # Structs that the library writes.
 WRITTEN = {"dist_error_info", "dist_strategy_properties", "dist_straggler"}
+# Functions that succeed where an optional part of libdist is built.
+OPTIONAL = {"grpc": ("dist_rpc_", "dist_remote_value_")}
 UNKNOWN = []  # what must be added to the tables above
 RESERVED = set()  # (struct, field): those that no call has set yet
 OUT_STRUCTS_BY_SIZE = {"dist_error_info", "dist_strategy_properties", "dist_drift", "dist_position", "dist_partition",
@@ -310,14 +321,18 @@ class Call:
                 f"COUNT_OF(variants_of_{self.name}), {self.place()}, {fallible}}},")
 
 
-def main(output, declared):
+def main(output, declared, *parts):
+    """`parts`: of those that are optional, the ones that are built."""
     found = json.loads(pathlib.Path(declared).read_text(encoding="utf-8"))
+    left_out = tuple(prefix for part, prefixes in OPTIONAL.items() if part not in parts for prefix in prefixes)
+    found["functions"] = [one for one in found["functions"] if not one["name"].startswith(left_out)]
     structs = {one["name"]: one for one in found["structs"]}
     macros = {one["name"] for one in found["macros"]}
     RESERVED.update((one["name"], field["name"]) for one in found["structs"] for field in one["fields"]
                     if field["name"].startswith("reserved") and one["name"] not in WRITTEN)
     calls = [Call(one, structs, macros) for one in found["functions"]]
-    UNKNOWN.extend(f"{struct}.{field}, which no function takes" for struct, field in sorted(RESERVED))
+    UNKNOWN.extend(f"{struct}.{field}, which no function takes" for struct, field in sorted(RESERVED)
+                   if not struct.startswith(left_out))
     calls = [call for call in calls if not any(one.startswith(call.name + "()") for one in UNKNOWN)]
     lines = ["/* Written by hostile.py. */"]
     for call in calls:

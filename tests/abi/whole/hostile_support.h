@@ -256,6 +256,30 @@ static inline void make_fixture(struct fixture *f, struct shared *shared, const 
 
 /* ---- What single functions need ---- */
 
+static inline dist_status rpc_fn(const dist_rpc_context *context, dist_value *arguments,
+                                 dist_value **out_result, void *user_data) {
+  (void)context, (void)user_data;
+  *out_result = dist_value_retain(arguments);
+  return DIST_OK;
+}
+static inline dist_rpc_server *rpc_server(struct fixture *f, int started) {
+  dist_rpc_server *server = NULL;
+  NEED(dist_rpc_server_create("grpc", "127.0.0.1:0", NULL, &server));
+  NEED(dist_rpc_server_register(server, "echo", rpc_fn, NULL, NULL));
+  if (started) NEED(dist_rpc_server_start(server));
+  return server;
+}
+static inline dist_rpc_client *rpc_client(struct fixture *f) {
+  dist_rpc_client *client = NULL;
+  NEED(dist_rpc_client_create("grpc", dist_rpc_server_address(rpc_server(f, 1)), NULL, &client));
+  return client;
+}
+static inline dist_remote_value *remote_value(struct fixture *f) {
+  dist_remote_value *remote = NULL;
+  NEED(dist_rpc_begin(rpc_client(f), "echo", NULL, NULL, &remote));
+  return remote;
+}
+
 static inline dist_group *own_group(struct fixture *f) {
   dist_group *group = NULL;
   NEED(dist_group_create(f->strategy, f->zeros, 1, &group));

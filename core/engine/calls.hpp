@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls: requests that a process makes of a server, which is another process as a rule, and their answers. Both are bytes,
+// of any number up to a limit; whoever makes calls or serves them says what they mean.
+//
+// A channel leads to one server and is connected when the first call needs it; a server that is not there yet is looked for
+// as long as a call waits. Once a call's request has begun to go, the end of the connection ends the call, since nobody
+// knows what came of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+
+namespace dist {
+
+// Bytes that have come, in one block that is aligned for any element.
+class alignas(64) CallMessage final : public Counted {
+ public:
+  static constexpr std::size_t kAlign = 64;
+
+  // NULL: no memory.
+  static Ref<CallMessage> create(Memory& memory, std::size_t bytes) noexcept {
+    try {
+      return make_counted_with_room<CallMessage>(memory, bytes, bytes);
+    } catch (const std::bad_alloc&) {
+      return {};
+    }
+  }
+  CallMessage(Memory& memory, std::size_t bytes) noexcept : Counted(memory), bytes_(bytes) {}
+
+  std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  ~CallMessage() override = default;
+  const std::size_t bytes_;
+};
+
+// Bytes that are sent: parts that lie anywhere, and stay as they are until the last reference is gone.
+class CallParts : public Counted {
+ public:
+  virtual std::span<const std::span<const std::byte>> parts() const noexcept = 0;
+  // Of all of them.
+  virtual std::size_t bytes() const noexcept = 0;
+
+ protected:
+  explicit CallParts(Memory& memory) noexcept : Counted(memory) {}
+  ~CallParts() override = default;
+};
+
+// A call, at who makes it.
+class OutgoingCall {
+ public:
+  // Once, unless it has been taken back. `answer` is there where the status is OK, and `text` says why where it is not. On
+  // any thread, under a lock of the channel's: nothing of the channel may be called.
+  virtual void answered(dist_status status, const char* text, Ref<CallMessage> answer) noexcept = 0;
+
+  uint64_t id = 0;  // the channel's
+
+ protected:
+  ~OutgoingCall() = default;
+};
+
+class CallChannel {
+ public:
+  // `timeout_ns` is for the server to know: how long the answer is waited for; 0: not said. The call stays where it is
+  // until it has been answered or taken back.
+  virtual void begin(OutgoingCall& call, Ref<CallParts> request, int64_t timeout_ns) noexcept = 0;
+  // Afterwards it has been answered, or never will be. The server hears of it.
+  virtual void take_back(OutgoingCall& call) noexcept = 0;
+  // Calls that have not been answered are CANCELLED, and so is each that begins later.
+  virtual void end() noexcept = 0;
+  // Why the server cannot be reached so far; "": it can, or has not been tried.
+  virtual void why_not(char* text, std::size_t size) const noexcept = 0;
+
+ protected:
+  ~CallChannel() = default;
+};
+
+// A call, at who serves it.
+class IncomingCall : public Counted {
+ public:
+  CallMessage& request() const noexcept { return *request_; }
+  // How long its maker waits from when it came; 0: not said.
+  int64_t timeout_ns() const noexcept { return timeout_ns_; }
+  // Once; on any thread. `answer`: where the status is OK. Nobody may hear it any more.
+  virtual void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept = 0;
+
+  Ref<Counted> work;  // the handler's own
+
+ protected:
+  IncomingCall(Memory& memory, Ref<CallMessage> request, int64_t timeout_ns) noexcept
+      : Counted(memory), request_(std::move(request)), timeout_ns_(timeout_ns) {}
+  ~IncomingCall() override = default;
+
+ private:
+  const Ref<CallMessage> request_;
+  const int64_t timeout_ns_;
+};
+
+// Who serves. Called on threads of the network's, which must not wait; for one call in this order.
+class CallHandler {
+ public:
+  virtual void called(Ref<IncomingCall> call) noexcept = 0;
+  // Its maker does not wait for the answer any more, or is gone.
+  virtual void given_up(IncomingCall& call) noexcept = 0;
+
+ protected:
+  ~CallHandler() = default;
+};
+
+// What one who is called, or who calls, may keep of the others at a time. Beyond it a call is RESOURCE_EXHAUSTED.
+struct CallLimits {
+  std::size_t message_bytes = std::size_t{256} << 20;  // of one request or answer
+  std::size_t bytes = std::size_t{1} << 30;  // of all requests of one client, or answers of one server
+  std::size_t calls = 1024;                  // of one client
+  std::size_t clients = 1024;
+};
+
+class CallNetwork {
+ public:
+  // The port that it listens on; 0: it does not.
+  virtual int port() const noexcept = 0;
+  // `address` has been checked. NULL: no memory.
+  virtual CallChannel* open(const char* address) noexcept = 0;
+  // The channel ends, and is no more: no call on it is left that could be taken back.
+  virtual void close(CallChannel* channel) noexcept = 0;
+
+ protected:
+  ~CallNetwork() = default;
+};
+
+}  // namespace dist

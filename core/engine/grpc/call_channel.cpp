@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who calls: a line to a server, which is connected where a call waits for it.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
+#include "core/engine/grpc/calls.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr int64_t kRetryNs = 100'000'000;
+constexpr int kMostRefusals = 3;
+constexpr char kEnded[] = "the client has ended";
+
+}  // namespace
+
+class Calls::Channel final : public CallChannel {
+ public:
+  Channel(Calls& owner, std::shared_ptr<CallLine> line) noexcept : owner_(owner), line_(std::move(line)) {}
+
+  void begin(OutgoingCall& call, Ref<CallParts> request, int64_t timeout_ns) noexcept override {
+    const std::size_t bytes = request->bytes();
+    LinkRef link;
+    bool connect = false;
+    {
+      const std::scoped_lock lock(line_->mutex);
+      if (line_->closed) return call.answered(DIST_CANCELLED, kEnded, {});
+      if (bytes > owner_.limits_.message_bytes) {
+        const std::string text = "a request of " + std::to_string(bytes) + " bytes; there are at most " +
+                                 std::to_string(owner_.limits_.message_bytes);
+        return call.answered(DIST_RESOURCE_EXHAUSTED, text.c_str(), {});
+      }
+      const uint64_t id = call.id = ++line_->last_id;
+      const auto timeout =
+          static_cast<uint64_t>(std::clamp<int64_t>(timeout_ns, 0, static_cast<int64_t>(kMostMessageBytes)));
+      try {
+        line_->waiting.emplace(id, &call);
+        line_->receiver.expect(id);
+        line_->sender.add({.kind = FrameKind::kCall, .id = id, .bytes = bytes, .offset = timeout},
+                          FrameKind::kCallData, std::move(request));
+      } catch (const std::bad_alloc&) {
+        line_->waiting.erase(id);
+        line_->receiver.forget(id);
+        return call.answered(DIST_RESOURCE_EXHAUSTED, "out of memory", {});
+      }
+      link = line_->link;
+      connect = link == nullptr && line_->retry_ns == 0;
+    }
+    if (link != nullptr) link->flush();
+    if (connect) owner_.connect(line_);
+  }
+
+  void take_back(OutgoingCall& call) noexcept override {
+    LinkRef link;
+    {
+      const std::scoped_lock lock(line_->mutex);
+      const auto found = line_->waiting.find(call.id);
+      if (found == line_->waiting.end() || found->second != &call) return;
+      line_->waiting.erase(found);
+      const bool begun = !line_->sender.waits(call.id);
+      line_->sender.drop(call.id);
+      line_->receiver.forget(call.id);
+      link = line_->link;
+      if (begun && link != nullptr) line_->queue.put({.kind = FrameKind::kTakeBack, .id = call.id});
+    }
+    if (link != nullptr) link->flush();
+  }
+
+  void why_not(char* text, std::size_t size) const noexcept override {
+    const std::scoped_lock lock(line_->mutex);
+    copy_shown(text, size, line_->why.c_str());
+  }
+
+  void end() noexcept override {
+    LinkRef link;
+    {
+      const std::scoped_lock lock(line_->mutex);
+      if (std::exchange(line_->closed, true)) return;
+      line_->retry_ns = 0;
+      owner_.fail_all(*line_, false, DIST_CANCELLED, kEnded);
+      link = line_->link;
+    }
+    {
+      const std::scoped_lock lock(owner_.mutex_);
+      std::erase(owner_.lines_, line_);
+    }
+    if (link != nullptr) link->end("");
+  }
+
+ private:
+  Calls& owner_;
+  const std::shared_ptr<CallLine> line_;
+};
+
+CallChannel* Calls::open(const char* address) noexcept {
+  try {
+    auto line = std::make_shared<CallLine>(memory_, false, limits_);
+    line->address = address;
+    line->name = std::string("server ") + address;
+    auto channel = std::make_unique<Channel>(*this, line);
+    const std::scoped_lock lock(mutex_);
+    lines_.push_back(std::move(line));
+    return channel.release();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void Calls::close(CallChannel* channel) noexcept {
+  auto* const own = static_cast<Channel*>(channel);
+  own->end();
+  delete own;
+}
+
+void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
+  std::shared_ptr<ClientLink> link;
+  {
+    const std::scoped_lock line_lock(line->mutex);
+    line->retry_ns = 0;
+    if (line->closed || line->link != nullptr || line->waiting.empty()) return;
+    if (line->channel == nullptr) line->channel = make_channel(config_, line->address);
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return;
+    ++links_;
+    link = std::make_shared<ClientLink>(*this, line->channel);
+    link->purpose = Purpose::kCalls;
+    link->stage = Link::Stage::kAnswer;
+    link->born_ns = steady_now_ns();
+    link->line = line;
+    link->prepare();
+    say_hello(*link);
+    unproven_.push_back(link);
+    line->link = link;
+    changed_ = true;
+    woken_.notify_all();
+  }
+  link->start();
+}
+
+// Under the line's lock.
+void Calls::answered(CallLine& line, CallReceiver::Event& event) noexcept {
+  const auto found = line.waiting.find(event.id);
+  if (found == line.waiting.end()) return;
+  OutgoingCall& call = *found->second;
+  line.waiting.erase(found);
+  if (event.what == CallReceiver::What::kRefused) {
+    const std::string text =
+        "an answer of " + std::to_string(event.word) + " bytes is beyond what the client takes";
+    return call.answered(DIST_RESOURCE_EXHAUSTED, text.c_str(), {});
+  }
+  line.receiver.let_go(event.message->bytes());
+  const auto status = static_cast<dist_status>(event.word);
+  if (status == DIST_OK) return call.answered(DIST_OK, "", std::move(event.message));
+  const std::string text(reinterpret_cast<const char*>(event.message->data()), event.message->bytes());
+  call.answered(status, text.c_str(), {});
+}
+
+// Under the line's lock. Those that have not begun to go may go over the next link.
+void Calls::fail_all(CallLine& line, bool begun_alone, dist_status code, const std::string& text) noexcept {
+  for (auto at = line.waiting.begin(); at != line.waiting.end();) {
+    if (begun_alone && line.sender.waits(at->first)) {
+      ++at;
+      continue;
+    }
+    OutgoingCall& call = *at->second;
+    line.sender.drop(at->first);
+    at = line.waiting.erase(at);
+    call.answered(code, text.c_str(), {});
+  }
+}
+
+void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
+                     const std::string& status) noexcept {
+  const bool opened = link->stage >= Link::Stage::kVerdict;
+  {
+    const std::scoped_lock lock(line->mutex);
+    if (line->link != link) return;
+    line->link = nullptr;
+    line->queue.clear();
+    std::string text;
+    if (link->refused) {
+      text = line->name + " refuses: " + why;
+    } else if (!opened) {
+      text = line->name + " cannot be reached: " + (why.empty() ? status : why);
+    } else if (why.empty()) {
+      text = line->name + " has ended, or its connection broke";
+    } else {
+      text = line->name + (line->silent ? " " : " breaks the protocol: ") + why;
+    }
+    line->silent = false;
+    // Who answers, and has the wrong certificate, will have it the next time, too.
+    const bool certificate = !opened && config_.tls() &&
+                             (status.find("ertificate") != std::string::npos ||
+                              status.find("andshake failed") != std::string::npos);
+    line->refusals_in_a_row = certificate ? line->refusals_in_a_row + 1 : 0;
+    const bool hopeless = link->refused || line->refusals_in_a_row >= kMostRefusals;
+    fail_all(*line, !hopeless, DIST_UNAVAILABLE, text);
+    line->why = std::move(text);
+    line->sender.begin_anew();
+    line->receiver.begin_anew();
+    for (const auto& [id, call] : line->waiting) line->receiver.expect(id);
+    if (!line->waiting.empty()) line->retry_ns = steady_now_ns() + (opened ? 0 : kRetryNs);
+  }
+  wake();
+}
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a link of calls begins: hello.hpp says what is said, this who is let in. Both ends prove that they know the job's
+// secret; a client has no address, and with TLS any certificate of the authority's.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/status.hpp"
+#include "core/engine/grpc/calls.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+// Links that have proven nothing at a time.
+constexpr std::ptrdiff_t kMostStrangers = 64;
+
+template <class Message>
+void put(Link& link, const Message& message) {
+  std::byte bytes[Message::kBytes];
+  message.write(bytes);
+  link.put_raw(bytes, sizeof bytes);
+}
+
+}  // namespace
+
+// ---- The client's side ----
+
+void Calls::say_hello(Link& link) {
+  Hello hello;
+  copy_text(hello.version, config_.version.c_str());
+  hello.purpose = Purpose::kCalls;
+  hello.from = -1;
+  hello.to = -1;
+  hello.lease_ns = static_cast<uint64_t>(config_.lease_ns);
+  hello.sender = incarnation_;
+  (void)random_bytes(hello.nonce.data(), hello.nonce.size());
+  hello.write(link.hello);
+  put(link, hello);
+}
+
+std::string Calls::took_answer(Link& link, std::span<const std::byte> message) noexcept {
+  link.refused = true;
+  Answer answer;
+  const std::string why = check_answer(config_.secret, config_.version, link.hello, message, &answer);
+  if (!why.empty()) return why;
+  std::copy(message.begin(), message.end(), link.answer);
+  link.refused = false;
+  const Digest proof = prove(Prover::kClient, config_.secret, link.hello, link.answer);
+  link.put_raw(proof.data(), proof.size());
+  link.stage = Link::Stage::kVerdict;
+  link.open(link.line->queue);
+  link.flush();
+  return "";
+}
+
+std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) noexcept {
+  Verdict verdict;
+  if (message.size() != Verdict::kBytes || !verdict.read(message.data())) return "a verdict that cannot be";
+  if (verdict.answer != Verdict::Answer::kWelcome) {
+    link.refused = true;
+    return verdict.text;
+  }
+  proven(link);
+  CallLine& line = *link.line;
+  {
+    const std::scoped_lock lock(line.mutex);
+    line.why.clear();
+    line.refusals_in_a_row = 0;
+  }
+  line.heard_ns = steady_now_ns();
+  link.stage = Link::Stage::kOpen;
+  wake();
+  return "";
+}
+
+// ---- The server's side ----
+
+grpc::ServerGenericBidiReactor* Calls::accept(grpc::GenericCallbackServerContext* context) {
+  if (context->method() != kMethod)
+    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "there are links of libdist alone"});
+  std::shared_ptr<ServerLink> link;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this server ends"});
+    const auto strangers = std::count_if(unproven_.begin(), unproven_.end(),
+                                         [](const LinkRef& each) { return !each->outgoing; });
+    if (strangers >= kMostStrangers)
+      return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many links that have proven nothing"});
+    ++links_;
+    link = std::make_shared<ServerLink>(*this, context);
+    link->born_ns = steady_now_ns();
+    unproven_.push_back(link);
+    changed_ = true;
+    woken_.notify_all();
+  }
+  link->start();
+  return link.get();
+}
+
+// It is let in, refused, or over.
+void Calls::proven(const Link& link) noexcept {
+  LinkRef kept;
+  const std::scoped_lock lock(mutex_);
+  const auto at = std::find_if(unproven_.begin(), unproven_.end(),
+                               [&](const LinkRef& each) { return each.get() == &link; });
+  if (at == unproven_.end()) return;
+  kept = std::move(*at);
+  *at = std::move(unproven_.back());
+  unproven_.pop_back();
+}
+
+// What of a hello does not fit, before anything is proven. "": nothing.
+std::string Calls::why_not(const Hello& hello) const {
+  if (hello.protocol != kProtocol) {
+    return "protocol " + std::to_string(hello.protocol) + " (libdist " + hello.version + ") at the client, " +
+           std::to_string(kProtocol) + " (libdist " + config_.version + ") at the server";
+  }
+  if (config_.version != hello.version) {
+    return std::string("libdist ") + hello.version + " at the client, " + config_.version +
+           " at the server: both need the same";
+  }
+  if (hello.purpose != Purpose::kCalls) return "this is a server that is called, and no worker";
+  if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
+    return "a lease of " + std::to_string(hello.lease_ns / 1'000'000) + " ms at the client, " +
+           std::to_string(config_.lease_ns / 1'000'000) + " ms at the server";
+  }
+  return "";
+}
+
+std::string Calls::took_hello(Link& link, std::span<const std::byte> message) noexcept {
+  if (link.refused) return "";
+  Hello hello;
+  if (message.size() != Hello::kBytes || !hello.read(message.data())) return "no hello";
+  Answer answer;
+  copy_text(answer.version, config_.version.c_str());
+  const std::string refusal = why_not(hello);
+  if (!refusal.empty()) {
+    copy_text(answer.text, refusal.c_str());
+    link.refused = true;
+    put(link, answer);
+    link.end_after_writes(refusal);
+    return "";
+  }
+  if (!write_welcome(incarnation_, config_.secret, message, link.hello, &answer, link.answer))
+    return "no random numbers";
+  link.put_raw(link.answer, Answer::kBytes);
+  link.stage = Link::Stage::kProof;
+  link.flush();
+  return "";
+}
+
+std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept {
+  if (link->refused) return "";
+  const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
+  std::string refusal;
+  if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {
+    refusal = "it does not know this job's secret";
+  } else {
+    auto line = std::make_shared<CallLine>(memory_, true, limits_);
+    line->heard_ns = steady_now_ns();
+    line->link = link;
+    const std::scoped_lock lock(mutex_);
+    const auto clients = static_cast<std::size_t>(
+        std::count_if(lines_.begin(), lines_.end(), [](const auto& each) { return each->serves; }));
+    if (clients < limits_.clients) {
+      lines_.push_back(line);
+      link->line = std::move(line);
+    } else {
+      refusal = "there are " + std::to_string(clients) + " clients, and no place for another one";
+    }
+  }
+  Verdict verdict;
+  if (!refusal.empty()) {
+    copy_text(verdict.text, refusal.c_str());
+    link->refused = true;
+    put(*link, verdict);
+    link->end_after_writes(refusal);
+    return "";
+  }
+  proven(*link);
+  verdict.answer = Verdict::Answer::kWelcome;
+  put(*link, verdict);
+  link->stage = Link::Stage::kOpen;
+  link->open(link->line->queue);
+  link->flush();
+  return "";
+}
+
+}  // namespace dist::grpc_link

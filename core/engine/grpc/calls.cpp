@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/grpc/calls.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+// Within which a link must be proven: as long as a process may stand still for all others, in these bounds.
+constexpr int64_t kLeastProveNs = 5'000'000'000;
+constexpr int64_t kMostProveNs = 30'000'000'000;
+constexpr std::size_t kMostTextBytes = 1023;
+
+// A text that is sent, as what is not an answer says why.
+class TextParts final : public CallParts {
+ public:
+  TextParts(Memory& memory, const std::string& text)
+      : CallParts(memory), text_(text), part_(std::as_bytes(std::span(text_))) {}
+  std::span<const std::span<const std::byte>> parts() const noexcept override { return {&part_, 1}; }
+  std::size_t bytes() const noexcept override { return text_.size(); }
+
+ private:
+  ~TextParts() override = default;
+  const std::string text_;
+  const std::span<const std::byte> part_;
+};
+
+}  // namespace
+
+// A call that has come in. Whoever answers it may do so when its client, and even its network, is gone.
+class Calls::Served final : public IncomingCall {
+ public:
+  Served(Memory& memory, const std::shared_ptr<CallLine>& line, uint64_t id, Ref<CallMessage> request,
+         int64_t timeout_ns)
+      : IncomingCall(memory, std::move(request), timeout_ns), line_(line), id_(id) {}
+
+  void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept override {
+    const std::shared_ptr<CallLine> line = line_.lock();
+    if (line == nullptr) return;
+    Ref<IncomingCall> kept;
+    LinkRef link;
+    try {
+      const std::scoped_lock lock(line->mutex);
+      const auto found = line->calls.find(id_);
+      if (found == line->calls.end()) return;
+      kept = std::move(found->second);
+      line->calls.erase(found);
+      line->receiver.let_go(request().bytes());
+      if (status != DIST_OK) {
+        answer = Ref<CallParts>::adopt(
+            make_counted<TextParts>(memory(), std::string(text).substr(0, kMostTextBytes)).take());
+      }
+      const uint64_t bytes = answer ? answer->bytes() : 0;
+      line->sender.add(
+          {.kind = FrameKind::kAnswer, .id = id_, .bytes = bytes, .offset = static_cast<uint64_t>(status)},
+          FrameKind::kAnswerData, std::move(answer));
+      link = line->link;
+    } catch (const std::bad_alloc&) {
+      // Nobody would ever hear of it.
+      const std::scoped_lock lock(line->mutex);
+      link = line->link;
+      if (link != nullptr) link->refused = true;
+    }
+    if (link == nullptr) return;
+    link->refused ? link->end("out of memory") : link->flush();
+  }
+
+ private:
+  ~Served() override = default;
+  const std::weak_ptr<CallLine> line_;
+  const uint64_t id_;
+};
+
+Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandler* handler)
+    : memory_(memory), config_(std::move(config)), limits_(limits), handler_(handler), service_(*this) {}
+
+Calls::~Calls() = default;
+
+std::string Calls::start() {
+  if (!random_bytes(incarnation_.data(), incarnation_.size())) return "the system gives no random numbers";
+  if (handler_ != nullptr) {
+    grpc::ServerBuilder builder;
+    configure(config_, builder, &port_);
+    builder.RegisterCallbackGenericService(&service_);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || port_ == 0) {
+      server_.reset();
+      return "cannot listen on " + config_.bind_address +
+             ": it is in use, or is not an address of this machine" +
+             (config_.tls()
+                  ? ", or the authority's certificate, the certificate and the key are not what they "
+                    "should be"
+                  : "");
+    }
+  }
+  if (!watcher_.start(watch_main, this).ok()) {
+    if (server_ != nullptr) server_->Shutdown();
+    return "the system gives no further thread";
+  }
+  watcher_.name("dist-calls");
+  return "";
+}
+
+void Calls::stop() noexcept {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(config_.lease_ns);
+  std::vector<std::shared_ptr<CallLine>> lines;
+  std::vector<LinkRef> links;
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    changed_ = true;
+    lines = lines_;
+    links = unproven_;
+    woken_.notify_all();
+  }
+  watcher_.join();
+  for (const auto& line : lines) {
+    LinkRef link;
+    {
+      const std::scoped_lock lock(line->mutex);
+      while (line->sender.put_chunk(line->queue)) {
+      }
+      link = line->link;
+    }
+    if (link != nullptr) link->end_after_writes("");
+  }
+  for (const LinkRef& link : links) link->end("");
+  links.clear();
+  {
+    std::unique_lock lock(mutex_);
+    woken_.wait_until(lock, until, [&] { return links_ == 0; });
+  }
+  for (const auto& line : lines) {
+    LinkRef link;
+    {
+      const std::scoped_lock lock(line->mutex);
+      link = line->link;
+    }
+    if (link != nullptr) link->end("");
+  }
+  lines.clear();
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  {
+    std::unique_lock lock(mutex_);
+    woken_.wait(lock, [&] { return links_ == 0; });
+  }
+  server_.reset();
+}
+
+std::string Calls::took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
+  if (link->stage != Link::Stage::kOpen) {
+    // Of fixed size: larger ones are not looked at.
+    std::byte whole[Hello::kBytes + Answer::kBytes];
+    std::size_t bytes = 0;
+    for (const grpc::Slice& each : message) {
+      if (each.size() > sizeof whole - bytes) return "a message of a wrong size";
+      std::copy_n(reinterpret_cast<const std::byte*>(each.begin()), each.size(), whole + bytes);
+      bytes += each.size();
+    }
+    const std::span<const std::byte> given(whole, bytes);
+    switch (link->stage) {
+      case Link::Stage::kHello: return took_hello(*link, given);
+      case Link::Stage::kAnswer: return took_answer(*link, given);
+      case Link::Stage::kProof: return took_proof(link, given);
+      default: return took_verdict(*link, given);
+    }
+  }
+  const std::shared_ptr<CallLine> line = link->line;
+  line->heard_ns.store(steady_now_ns(), std::memory_order_relaxed);
+  std::vector<CallReceiver::Event> events;
+  {
+    const std::scoped_lock lock(line->mutex);
+    if (line->link != link) return "";
+    const char* why = nullptr;
+    for (const grpc::Slice& each : message) {
+      why = link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), line->receiver);
+      if (why != nullptr) return why;
+    }
+    if (!link->reader.between_frames()) return "a message that ends inside a frame";
+    events = line->receiver.take_events();
+    if (!line->serves) {
+      for (CallReceiver::Event& each : events) answered(*line, each);
+    }
+  }
+  if (line->serves) served(line, events);
+  return "";
+}
+
+void Calls::served(const std::shared_ptr<CallLine>& line, std::vector<CallReceiver::Event>& events) noexcept {
+  for (CallReceiver::Event& each : events) {
+    if (each.what == CallReceiver::What::kRefused) {
+      refuse(*line, each.id, DIST_RESOURCE_EXHAUSTED,
+             "a request of " + std::to_string(each.word) +
+                 " bytes is beyond what the server takes of one client, or finds memory for");
+      continue;
+    }
+    Ref<IncomingCall> call;
+    bool full = false;
+    try {
+      const std::scoped_lock lock(line->mutex);
+      if (each.what == CallReceiver::What::kTakenBack) {
+        const auto found = line->calls.find(each.id);
+        if (found == line->calls.end()) {
+          // What has begun to go goes to its end, so that the client sees one.
+          if (line->sender.waits(each.id)) line->sender.drop(each.id);
+          continue;
+        }
+        call = std::move(found->second);
+        line->calls.erase(found);
+        line->receiver.let_go(call->request().bytes());
+      } else {
+        full = line->calls.size() >= limits_.calls;
+        const std::size_t bytes = each.message->bytes();
+        if (full) {
+          line->receiver.let_go(bytes);
+        } else {
+          call =
+              Ref<IncomingCall>::adopt(make_counted<Served>(memory_, line, each.id, std::move(each.message),
+                                                            static_cast<int64_t>(each.word))
+                                           .take());
+          line->calls.emplace(each.id, call);
+        }
+      }
+    } catch (const std::bad_alloc&) {
+      full = true;
+    }
+    if (full) {
+      refuse(*line, each.id, DIST_RESOURCE_EXHAUSTED, "this client makes too many calls at a time");
+    } else if (each.what == CallReceiver::What::kTakenBack) {
+      handler_->given_up(*call);
+    } else {
+      handler_->called(std::move(call));
+    }
+  }
+}
+
+void Calls::refuse(CallLine& line, uint64_t id, dist_status code, const std::string& text) noexcept {
+  LinkRef link;
+  bool lost = false;
+  {
+    const std::scoped_lock lock(line.mutex);
+    link = line.link;
+    try {
+      auto parts = make_counted<TextParts>(memory_, text.substr(0, kMostTextBytes));
+      const uint64_t bytes = parts->bytes();
+      line.sender.add(
+          {.kind = FrameKind::kAnswer, .id = id, .bytes = bytes, .offset = static_cast<uint64_t>(code)},
+          FrameKind::kAnswerData, Ref<CallParts>::adopt(parts.take()));
+    } catch (const std::bad_alloc&) {
+      lost = true;
+    }
+  }
+  if (link == nullptr) return;
+  lost ? link->end("out of memory") : link->flush();
+}
+
+bool Calls::more(Link& link) noexcept {
+  const std::shared_ptr<CallLine> line = link.line;
+  if (line == nullptr) return false;
+  const std::scoped_lock lock(line->mutex);
+  return line->link.get() == &link && line->sender.put_chunk(line->queue);
+}
+
+void Calls::over(const LinkRef& link, const std::string& why, const std::string& status) noexcept {
+  proven(*link);
+  const std::shared_ptr<CallLine> line = link->line;
+  if (line == nullptr) return;
+  line->serves ? in_over(line) : out_over(line, link, why, status);
+}
+
+// A client is gone.
+void Calls::in_over(const std::shared_ptr<CallLine>& line) noexcept {
+  std::unordered_map<uint64_t, Ref<IncomingCall>> calls;
+  {
+    const std::scoped_lock lock(line->mutex);
+    line->link = nullptr;
+    calls.swap(line->calls);
+    line->sender.clear();
+    line->queue.clear();
+  }
+  for (auto& [id, call] : calls) handler_->given_up(*call);
+  const std::scoped_lock lock(mutex_);
+  std::erase(lines_, line);
+}
+
+void Calls::destroyed() noexcept {
+  const std::scoped_lock lock(mutex_);
+  --links_;
+  woken_.notify_all();
+}
+
+// ---- What is due: heartbeats, leases, second attempts, and the end of links that prove nothing ----
+
+void* Calls::watch_main(void* self) {
+  block_async_signals();
+  static_cast<Calls*>(self)->watch();
+  return nullptr;
+}
+
+void Calls::wake() noexcept {
+  const std::scoped_lock lock(mutex_);
+  changed_ = true;
+  woken_.notify_all();
+}
+
+void Calls::watch() noexcept {
+  const int64_t beat = std::max<int64_t>(config_.lease_ns / 5, 1);
+  const int64_t within = std::clamp(config_.lease_ns, kLeastProveNs, kMostProveNs);
+  int64_t next_beat = 0;
+  int64_t due = steady_now_ns();
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    changed_ = false;
+    const int64_t now = steady_now_ns();
+    // A process that did not run heard nothing, whoever spoke.
+    const bool paused = now - due > beat;
+    const bool beats = now >= next_beat;
+    if (beats) next_beat = now + beat;
+    due = next_beat;
+    const std::vector<std::shared_ptr<CallLine>> lines = lines_;
+    std::vector<LinkRef> late;
+    for (const LinkRef& each : unproven_) {
+      if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
+      if (now >= each->born_ns + within)
+        late.push_back(each);
+      else
+        due = std::min(due, each->born_ns + within);
+    }
+    lock.unlock();
+    for (const LinkRef& each : late) each->end("it has proven nothing in time");
+    late.clear();
+    for (const auto& line : lines) {
+      LinkRef link;
+      bool again = false;
+      {
+        const std::scoped_lock line_lock(line->mutex);
+        again = line->retry_ns != 0 && now >= line->retry_ns;
+        if (line->retry_ns != 0 && !again) due = std::min(due, line->retry_ns);
+        link = line->link;
+        if (link != nullptr && link->stage == Link::Stage::kOpen && beats)
+          line->queue.put({.kind = FrameKind::kBeat});
+      }
+      if (again) connect(line);
+      if (link == nullptr || link->stage != Link::Stage::kOpen) continue;
+      if (paused) line->heard_ns.store(now, std::memory_order_relaxed);
+      const int64_t until = line->heard_ns.load(std::memory_order_relaxed) + config_.lease_ns;
+      if (now >= until) {
+        const DurationText lease(config_.lease_ns);
+        {
+          const std::scoped_lock line_lock(line->mutex);
+          line->silent = true;
+        }
+        link->end(std::string("has not been heard of for ") + lease.text);
+        continue;
+      }
+      due = std::min(due, until);
+      if (beats) link->flush();
+    }
+    lock.lock();
+    const int64_t left = std::max<int64_t>(due - steady_now_ns(), 0);
+    woken_.wait_for(lock, std::chrono::nanoseconds(left), [&] { return stopping_ || changed_; });
+    if (changed_) due = std::max(due, steady_now_ns());
+  }
+}
+
+}  // namespace dist::grpc_link

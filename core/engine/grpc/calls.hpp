@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls: the network of calls over gRPC. It listens where it serves, and has a line for each client that has come in and for
+// each server that is called; a line has one link at a time, which begins as hello.hpp says and carries what
+// call_frames.hpp says.
+//
+// Locks, in this order: a line's, the network's, a link's or a queue's. None is held while a link is begun, flushed or
+// ended, or the handler is called.
+#pragma once
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/os/thread.hpp"
+#include "core/engine/calls.hpp"
+#include "core/engine/grpc/call_frames.hpp"
+#include "core/engine/grpc/config.hpp"
+#include "core/engine/grpc/link.hpp"
+
+namespace dist::grpc_link {
+
+class Calls final : public CallNetwork, public LinkUser {
+ public:
+  // `handler` NULL: it does not listen.
+  Calls(Memory& memory, Config config, const CallLimits& limits, CallHandler* handler);
+  ~Calls();
+
+  // "": it is there.
+  std::string start();
+  // No channel is left. Answers that have been given go first, for the lease at most.
+  void stop() noexcept;
+
+  int port() const noexcept override { return port_; }
+  CallChannel* open(const char* address) noexcept override;
+  void close(CallChannel* channel) noexcept override;
+
+  std::string took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept override;
+  bool more(Link& link) noexcept override;
+  void over(const LinkRef& link, const std::string& why, const std::string& status) noexcept override;
+  void destroyed() noexcept override;
+
+ private:
+  friend struct CallLine;
+  class Channel;
+  class Served;
+  class Service final : public grpc::CallbackGenericService {
+   public:
+    explicit Service(Calls& owner) noexcept : owner_(owner) {}
+    grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+      return owner_.accept(context);
+    }
+
+   private:
+    Calls& owner_;
+  };
+
+  // ---- call_handshake.cpp: how a link begins ----
+  void say_hello(Link& link);
+  std::string took_answer(Link& link, std::span<const std::byte> message) noexcept;
+  std::string took_verdict(Link& link, std::span<const std::byte> message) noexcept;
+  grpc::ServerGenericBidiReactor* accept(grpc::GenericCallbackServerContext* context);
+  std::string why_not(const Hello& hello) const;
+  std::string took_hello(Link& link, std::span<const std::byte> message) noexcept;
+  std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;
+  void proven(const Link& link) noexcept;
+
+  // ---- call_channel.cpp: who calls ----
+  void connect(const std::shared_ptr<CallLine>& line) noexcept;
+  void answered(CallLine& line, CallReceiver::Event& event) noexcept;
+  void out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
+                const std::string& status) noexcept;
+  void fail_all(CallLine& line, bool begun_alone, dist_status code, const std::string& text) noexcept;
+
+  // ---- calls.cpp: who is called ----
+  void served(const std::shared_ptr<CallLine>& line, std::vector<CallReceiver::Event>& events) noexcept;
+  void refuse(CallLine& line, uint64_t id, dist_status code, const std::string& text) noexcept;
+  void in_over(const std::shared_ptr<CallLine>& line) noexcept;
+
+  static void* watch_main(void* self);
+  void watch() noexcept;
+  void wake() noexcept;
+
+  Memory& memory_;
+  const Config config_;
+  const CallLimits limits_;
+  CallHandler* const handler_;
+  Identity incarnation_{};
+
+  Service service_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+  Thread watcher_;
+
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  std::vector<std::shared_ptr<CallLine>> lines_;
+  std::vector<LinkRef> unproven_;
+  bool changed_ = false;  // something may be due
+  bool stopping_ = false;
+  int links_ = 0;  // that are
+};
+
+// Of one client or server.
+struct CallLine {
+  CallLine(Memory& memory, bool served, const CallLimits& limits)
+      : serves(served), receiver(memory, served, limits) {}
+
+  const bool serves;
+  mutable std::mutex mutex;
+  FrameQueue queue;
+  CallSender sender;
+  CallReceiver receiver;
+  LinkRef link;
+  std::atomic<int64_t> heard_ns{0};
+
+  // ---- At the server: what has not been answered ----
+  std::unordered_map<uint64_t, Ref<IncomingCall>> calls;
+
+  // ---- At the client ----
+  std::string name;  // "server 10.0.0.7:2222"
+  std::string address;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unordered_map<uint64_t, OutgoingCall*> waiting;
+  std::string why;  // it cannot be reached so far
+  uint64_t last_id = 0;
+  int64_t retry_ns = 0;       // 0: none is due
+  int refusals_in_a_row = 0;  // of TLS
+  bool silent = false;        // why its link has been ended
+  bool closed = false;
+};
+
+}  // namespace dist::grpc_link

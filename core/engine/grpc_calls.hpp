@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// GrpcCalls: calls between processes, by gRPC, in the library that grpc_library.hpp finds. A process that serves listens from
+// its creation on; one that calls has no address.
+#pragma once
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/engine/calls.hpp"
+#include "core/engine/grpc_module.hpp"
+#include "core/engine/link_security.hpp"
+
+namespace dist {
+
+struct GrpcCallOptions : LinkSecurity {
+  const char* bind_address = nullptr;  // NULL: it does not listen; port 0: the system chooses one
+  CallHandler* handler = nullptr;      // of one that listens; outlives it
+  CallLimits limits;
+  const char* module = nullptr;  // the library's path; NULL: it is looked for
+};
+
+class GrpcCalls final : public Counted {
+ public:
+  // UNAVAILABLE: the library is not there, or the address cannot be listened on.
+  static Status create(Memory& memory, const GrpcCallOptions& options, Ref<GrpcCalls>* out);
+  GrpcCalls(Memory& memory, const GrpcModule& module, const LinkSecurity& security) noexcept
+      : Counted(memory),
+        module_(module),
+        tls_(security.tls()),
+        secret_(security.secret != nullptr),
+        allow_plaintext_(security.allow_plaintext) {}
+
+  int port() const noexcept { return network_->port(); }
+  // A channel to the server at `address`, which need not be there yet. `call` begins messages.
+  Status open(const char* call, const char* address, CallChannel** out) noexcept;
+  void close(CallChannel* channel) noexcept;
+
+ private:
+  ~GrpcCalls() override;
+
+  const GrpcModule& module_;
+  const bool tls_, secret_, allow_plaintext_;
+  CallNetwork* network_ = nullptr;
+};
+
+}  // namespace dist

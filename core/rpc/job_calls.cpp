@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rpc/job_calls.hpp"
+
+#include <cstring>
+
+#include "core/base/text.hpp"
+#include "core/cluster/job_settings.hpp"
+
+namespace dist {
+
+Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcCalls>* out) {
+  JobSettings settings(memory);
+  DIST_TRY(read_job_settings(&settings));
+  const auto given = [](const std::pmr::string& text) { return text.empty() ? nullptr : text.c_str(); };
+  GrpcCallOptions calls;
+  calls.bind_address = options.address;
+  calls.handler = options.handler;
+  calls.limits = options.limits;
+  calls.secret = given(settings.secret);
+  calls.ca = given(settings.ca);
+  calls.certificate = given(settings.certificate);
+  calls.key = given(settings.key);
+  calls.allow_plaintext = settings.allow_plaintext;
+  calls.lease_ns = settings.lease_ns;
+  std::pmr::string module(settings.module_folder, &memory);
+  if (!module.empty()) module += "/libdist-grpc.so";
+  calls.module = given(module);
+  return GrpcCalls::create(memory, calls, out);
+}
+
+Status check_rpc_layer(const char* call, const char* rpc_layer) noexcept {
+  if (rpc_layer == nullptr || *rpc_layer == '\0' || std::strcmp(rpc_layer, "grpc") == 0) return kOk;
+  return invalid_argument("%s: rpc_layer is \"%s\"; it is grpc", call, Shown(rpc_layer).c_str());
+}
+
+}  // namespace dist
