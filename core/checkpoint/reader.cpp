@@ -6,7 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/os/file.hpp"
 #include "core/checkpoint/file_error.hpp"
+#include "core/checkpoint/shards.hpp"
 
 namespace dist {
 
@@ -46,16 +48,27 @@ Status Checkpoint::open_file(const char* path) {
   return find_tensors();
 }
 
-Status Checkpoint::open_shards(const char* path) {
+// Shards lie beside the index itself, not beside a link to it.
+Status Checkpoint::open_shards(const char* given) {
+  char path[4096];  // the system takes no longer one
+  (void)follow_links(given, path, sizeof path);
   const char* const slash = std::strrchr(path, '/');
   const std::size_t folder_bytes = slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - path);
   std::pmr::string shard(&memory());
+  // Of a save of libdist's: a shard of another one may have the same tensors.
+  const char* const save = index_.text(kSaveText);
   files_.reserve(index_.files().size());
   for (const char* const name : index_.files()) {
     InputFile file;
     DIST_TRY(about_file(name, file.open(shard.assign(path, folder_bytes).append(name).c_str())));
     files_.emplace_back(memory());
     DIST_TRY(about_file(name, files_.back().open(std::move(file))));
+    const char* const saved_by = files_.back().header().text(kSaveText);
+    if (save != nullptr && (saved_by == nullptr || std::strcmp(save, saved_by) != 0)) {
+      return fail(DIST_DATA_LOSS,
+                  "\"%s\" is of another save than the index: restore the shard that was there",
+                  Shown(name).c_str());
+    }
   }
   return kOk;
 }

@@ -44,7 +44,7 @@ class Checkpoint final : public Counted {
 
   explicit Checkpoint(Memory& memory) : Counted(memory), index_(memory), files_(&memory), tensors_(&memory) {}
   Status open_file(const char* path);
-  Status open_shards(const char* path);
+  Status open_shards(const char* given);
   Status find_tensors();
 
   bool has_index_ = false;

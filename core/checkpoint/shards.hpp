@@ -21,6 +21,8 @@ std::pmr::vector<int32_t> share_out(Memory& memory, std::span<const uint64_t> by
 
 // "PATH.<16 digits of the save>-00001-of-00003.safetensors"; `number` counts from 0.
 std::pmr::string shard_path(Memory& memory, const char* path, uint64_t save, int32_t number, int32_t of);
+// The text that an index and its shards have in common: 16 digits of the save.
+inline constexpr char kSaveText[] = "libdist.save";
 // The part of a path after its last '/'.
 const char* name_of_path(const char* path) noexcept;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <memory_resource>
@@ -19,8 +20,14 @@ namespace {
 
 constexpr char kTag[] = "checkpoint";
 
-Status add_texts(const Saved& saved, std::span<const StoredText> given, NewTexts& texts) {
+// `save`: of one with shards; 0: there are none.
+Status add_texts(const Saved& saved, std::span<const StoredText> given, uint64_t save, NewTexts& texts) {
   for (const StoredText& text : given) DIST_TRY(texts.add(text.key, text.text, false));
+  if (save != 0) {
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016" PRIx64, save);
+    DIST_TRY(texts.add(kSaveText, digits, true));
+  }
   if (saved.position == nullptr) return kOk;
   for (const PositionField& field : kPosition) {
     char digits[24];
@@ -34,13 +41,13 @@ Status add_texts(const Saved& saved, std::span<const StoredText> given, NewTexts
 // is made by all of them.
 template <class Mine>
 Status write_file(const CrossReplica& context, const char* path, const Saved& saved,
-                  std::span<const StoredText> texts, const Mine& mine) {
+                  std::span<const StoredText> texts, uint64_t save, const Mine& mine) {
   CheckpointWriter writer(*context.memory);
   for (std::size_t i = 0; i < saved.variables.size(); ++i) {
     DIST_TRY(check_variable(context, *saved.variables[i]));
     if (mine(i)) DIST_TRY(writer.add_tensor(saved.name(i), saved.variables[i]->first_copy()));
   }
-  DIST_TRY(add_texts(saved, texts, writer.texts()));
+  DIST_TRY(add_texts(saved, texts, save, writer.texts()));
   DIST_TRY(writer.create(path));
   std::size_t written = 0;
   for (std::size_t i = 0; i < saved.variables.size(); ++i) {
@@ -78,7 +85,7 @@ Status save_whole(const CrossReplica& context, const char* path, const Saved& sa
   AcrossWorkers* const workers = context.workers;
   if (workers == nullptr || workers->me() == 0) {
     const bool replaces_shards = is_index(path);
-    DIST_TRY(write_file(context, path, saved, texts, [](std::size_t) { return true; }));
+    DIST_TRY(write_file(context, path, saved, texts, 0, [](std::size_t) { return true; }));
     if (replaces_shards) remove_shards_but(path, 0);
   } else {
     DIST_TRY(take_part(context, saved));
@@ -138,7 +145,7 @@ class ShardedSave {
   }
 
   Status agree_on_save() {
-    save_ = unpredictable_number();
+    save_ = std::max<uint64_t>(unpredictable_number(), 1);
     if (context_.workers == nullptr) return kOk;
     auto number = static_cast<int64_t>(save_);
     dist_tensor tensor{&number, DIST_I64, 0, nullptr, nullptr};
@@ -170,8 +177,8 @@ class ShardedSave {
       DIST_TRY(take_part(context_, saved_));
     } else {
       const char* const shard = shards_[static_cast<std::size_t>(mine_)].c_str();
-      DIST_TRY(
-          write_file(context_, shard, saved_, texts_, [&](std::size_t i) { return shard_of_[i] == mine_; }));
+      DIST_TRY(write_file(context_, shard, saved_, texts_, save_,
+                          [&](std::size_t i) { return shard_of_[i] == mine_; }));
     }
     DIST_TRY(wait_for_all());
     if (me() != 0) return kOk;
@@ -215,7 +222,7 @@ class ShardedSave {
       bytes += saved_.variables[i]->bytes();
     }
     NewTexts texts(*context_.memory);
-    DIST_TRY(add_texts(saved_, texts_, texts));
+    DIST_TRY(add_texts(saved_, texts_, save_, texts));
     std::pmr::string text(context_.memory);
     DIST_TRY(make_index(entries, texts, bytes, &text));
     DIST_TRY(index_.write_at(0, text.data(), text.size()));

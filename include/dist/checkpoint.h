@@ -16,8 +16,10 @@
  * A sharded checkpoint is an index and the safetensors files that it names, its shards, in one folder. The index is JSON, as
  * other programs write and read it ("model.safetensors.index.json"): "weight_map" has the file of each tensor, "metadata"
  * the texts and "total_size", the bytes of all data; "libdist.crc32" is the checksum of the index, as of a header. Where a
- * path is taken to load or open, it may be that of an index, libdist's or another program's. What libdist calls a shard is
- * the name of the index, 16 hexadecimal digits of this save, and its number: "PATH.<digits>-00001-of-00003.safetensors".
+ * path is taken to load or open, it may be that of an index, libdist's or another program's, or a symbolic link to one:
+ * shards lie beside the index itself. What libdist calls a shard is the name of the index, 16 hexadecimal digits of this save,
+ * and its number: "PATH.<digits>-00001-of-00003.safetensors". The index and its shards have these digits in common, as
+ * "libdist.save", so that a shard of another save is not taken for one of this.
  */
 #ifndef DIST_CHECKPOINT_H
 #define DIST_CHECKPOINT_H
@@ -71,8 +73,8 @@ DIST_API void dist_checkpoint_options_init(dist_checkpoint_options *options, uin
  *          NOT_FOUND            the folder is not there; a worker's shard is not there for worker 0.
  *          PERMISSION_DENIED, RESOURCE_EXHAUSTED (no space, no memory, a file larger than the process may make one, which
  *          ends no process by SIGXFSZ), DATA_LOSS (a broken disk), UNAVAILABLE: in the system's words. What was at the path
- *          is still there, and nothing else is left; but over several workers, where the file was written and a worker
- *          could not be told, the new one is there.
+ *          is still there, and nothing else is left, but for shards where worker 0 could not see or remove them; over
+ *          several workers, where the file was written and a worker could not be told, the new one is there.
  */
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy, const char *path,
                                                          dist_variable *const *variables, size_t n,

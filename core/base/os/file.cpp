@@ -11,6 +11,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <new>
@@ -89,6 +90,14 @@ Descriptor open_folder_of(const char* path) noexcept {
 }
 
 }  // namespace
+
+bool follow_links(const char* path, char* to, std::size_t size) noexcept {
+  char* const found = ::realpath(path, nullptr);
+  const bool fits = found != nullptr && std::strlen(found) < size;
+  std::snprintf(to, size, "%s", fits ? found : path);
+  std::free(found);
+  return fits;
+}
 
 uint64_t unpredictable_number() noexcept {
   uint64_t number = 0;

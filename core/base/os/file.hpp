@@ -52,6 +52,9 @@ class InputFile {
   int64_t size_ = 0;
 };
 
+// Where the file lies whose path this is, once symbolic links have been followed. False: not known; `to` is the path itself then.
+bool follow_links(const char* path, char* to, std::size_t size) noexcept;
+
 // The file's first bytes, as many as can be read. No failure is recorded.
 std::size_t peek(const char* path, void* to, std::size_t bytes) noexcept;
 

@@ -4,6 +4,9 @@
  */
 #include "checkpoint_support.h"
 
+#include <limits.h>
+#include <sys/stat.h>
+
 static const float before[2] = {8, 9};
 static const float saved[2] = {1, 2};
 
@@ -152,6 +155,39 @@ static void a_save_removes_the_shards_of_those_before_it(void **state) {
   set(o, before);
   assert_ok(load(o, path));
   all_are(o, saved);
+}
+
+static void a_shard_of_another_save_is_found(void **state) {
+  const one *o = *state;
+  const file_path path = path_of("mixed"), other = path_of("other");
+  assert_ok(save(o, path, 1));
+  const file_path shard = only_shard();
+  const file_path kept = path_of("kept aside");
+  assert_int_equal(rename(shard.text, kept.text), 0);
+  set(o, before);
+  assert_ok(save(o, other, 1));
+  const file_path of_other = only_shard();
+  assert_int_equal(rename(of_other.text, shard.text), 0);
+  assert_fails(load(o, path), DIST_DATA_LOSS, "is of another save than the index");
+  all_are(o, before);
+  assert_int_equal(rename(kept.text, shard.text), 0);
+  assert_ok(load(o, path));
+  all_are(o, saved);
+}
+
+static void an_index_is_found_through_a_link(void **state) {
+  const one *o = *state;
+  assert_int_equal(mkdir(path_of("step-100").text, 0777), 0);
+  const file_path path = path_of("step-100/m"), latest = path_of("latest");
+  assert_ok(save(o, path, 1));
+  assert_int_equal(symlink("step-100/m", latest.text), 0);
+  set(o, before);
+  assert_ok(load(o, latest));
+  all_are(o, saved);
+  remove(latest.text);
+  char command[PATH_MAX + 16];
+  snprintf(command, sizeof command, "rm -r '%s'", path_of("step-100").text);
+  assert_int_equal(system(command), 0);
 }
 
 static void a_save_that_fails_leaves_the_old_checkpoint_and_nothing_else(void **state) {
@@ -309,6 +345,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(an_index_is_json_that_names_each_tensors_file),
       T(a_save_removes_the_shards_of_those_before_it),
+      T(a_shard_of_another_save_is_found),
+      T(an_index_is_found_through_a_link),
       T(a_save_that_fails_leaves_the_old_checkpoint_and_nothing_else),
       T(a_checkpoint_without_variables_has_an_index_alone),
       T(an_index_is_not_trusted),
