@@ -294,7 +294,7 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
     if (says == LeaderSays::kReport) {
       found_.report = report_.notice.record;
     } else if (transport_.reaches_others()) {
-      const char* const leader = transport_.lost(0)         ? "is lost"
+      const char* const leader = transport_.lost(0)         ? "cannot be asked"
                                  : leave_of(peer(0)).here() ? "has left"
                                                             : "has not been heard from";
       append(found_.report, "; worker %d says so alone: worker %d, which reports for all, %s", named(me_),

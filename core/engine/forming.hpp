@@ -3,8 +3,10 @@
 // part. Who comes later takes part in the next one.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 
 namespace dist {
@@ -14,6 +16,15 @@ inline constexpr int kMostFormingWorkers = 256;
 using WorkerSet = std::bitset<kMostFormingWorkers>;
 
 inline constexpr uint32_t kNoGeneration = UINT32_MAX;
+
+// Which job a worker is of: worker 0, in one start of it, through all generations. All 0: none yet.
+using JobIdentity = std::array<std::byte, 16>;
+
+// Where a worker comes from that forms a generation.
+struct CameFrom {
+  uint32_t generation = kNoGeneration;
+  JobIdentity job{};
+};
 
 struct Forming {
   uint32_t generation = 1;  // worker 0's to say: of the one to come
@@ -36,6 +47,7 @@ struct Parting {
   bool met = false;     // it has been one of them: worker 0 has let it in
   WorkerSet gone;       // who was lost, or has ended; not who has left to form one, too
   WorkerSet newcomers;  // worker 0: who has asked to be let in, and could not be
+  JobIdentity job{};    // that it has been in
 };
 
 }  // namespace dist

@@ -28,7 +28,8 @@ struct GrpcModuleConfig {
   const char* certificate;
   const char* key;
   bool forms;
-  uint32_t came_from;
+  CameFrom came_from;
+  std::span<const int> replicas;
   int64_t lease_ns;
   std::size_t credit;
   Memory* memory;

@@ -47,6 +47,9 @@ Status check(const GrpcOptions& options) noexcept {
   if (options.me < 0 || options.me >= static_cast<int>(n)) {
     return invalid_argument("this is worker %d; the addresses are of workers 0 to %zu", options.me, n - 1);
   }
+  if (!options.replicas.empty() && options.replicas.size() != n) {
+    return invalid_argument("replicas are of %zu workers, and there are %zu", options.replicas.size(), n);
+  }
   bool all_loopback = true;
   DIST_TRY(check_addresses(options, &all_loopback));
   if (options.credit != 0 && (options.credit < static_cast<int64_t>(Transport::kLeastCounted) ||
@@ -104,6 +107,7 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
       key_(text_of(options.key), &memory),
       forms_(options.forms),
       came_from_(options.came_from),
+      replicas_(options.replicas.begin(), options.replicas.end(), &memory),
       lease_ns_(options.lease_ns == 0 ? kDefaultLeaseNs : options.lease_ns),
       credit_(options.credit == 0 ? kDefaultCredit : static_cast<std::size_t>(options.credit)),
       gloo_(options.gloo),
@@ -140,6 +144,7 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
                                           given(key_),
                                           forms_,
                                           came_from_,
+                                          replicas_,
                                           lease_ns_,
                                           credit_,
                                           &memory()},

@@ -31,7 +31,8 @@ struct GrpcOptions : LinkSecurity {
   const char* digest = nullptr;        // of what else all must agree on; NULL: nothing
   bool gloo = false;                   // carries the data: never with TLS
   bool forms = false;                  // Network::form() says who takes part
-  uint32_t came_from = kNoGeneration;  // the generation that this worker was in
+  CameFrom came_from;                  // of one that forms
+  std::span<const int> replicas;       // of each worker, as this one was told; empty: not said
   int64_t credit = 0;                  // 0: kDefaultCredit
   const char* module = nullptr;        // the library's path; NULL: it is looked for
 };
@@ -68,7 +69,8 @@ class GrpcNetwork final : public Network {
   const Text ca_, certificate_;
   Text key_;
   const bool forms_;
-  const uint32_t came_from_;
+  const CameFrom came_from_;
+  const std::pmr::vector<int> replicas_;
   const int64_t lease_ns_;
   const std::size_t credit_;
   const bool gloo_;

@@ -21,7 +21,8 @@ class Network : public Counted {
   virtual bool has_threads() const noexcept { return false; }
 
   // Of a network whose workers come and go. form(), once after join() and before the first message, waits until worker 0
-  // says which of them take part: UNAVAILABLE, CANCELLED or DEADLINE_EXCEEDED where it does not, and ABORTED where worker 0
+  // says which of them take part: UNAVAILABLE, CANCELLED or DEADLINE_EXCEEDED where it does not, PERMISSION_DENIED where it
+  // refuses this one, and ABORTED where worker 0
   // has given up, and comes back in another network; at worker 0 itself, where it is to: only so can a worker be let in that
   // had come, died, and was started again.
   virtual bool forms() const noexcept { return false; }

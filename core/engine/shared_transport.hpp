@@ -47,6 +47,7 @@ class SharedTransport final : public TransportListener {
     bool up_to_date() const noexcept override { return below().up_to_date(); }
     bool reaches_others() const noexcept override { return below().reaches_others(); }
     bool lost(int worker) const noexcept override { return below().lost(worker); }
+    bool left(int worker) const noexcept override { return below().left(worker); }
     void why_lost(int worker, char* text, std::size_t size) const noexcept override {
       below().why_lost(worker, text, size);
     }

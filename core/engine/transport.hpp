@@ -134,6 +134,8 @@ class Transport {
   virtual bool reaches_others() const noexcept { return true; }
   // Whether the worker has left, or cannot be reached any more.
   virtual bool lost(int worker) const noexcept = 0;
+  // Whether it has said that it leaves.
+  virtual bool left(int worker) const noexcept { return (void)worker, false; }
   // Why, as a sentence without its end: "worker 2 (10.0.0.7:2222) was killed or its connection broke". "": it is not
   // lost, or there is nothing to say. Of a worker that is still waited for: why it could not be reached so far.
   virtual void why_lost(int worker, char* text, std::size_t size) const noexcept {

@@ -102,6 +102,10 @@ class WorkerLink final : public AcrossWorkers {
   }
   // Any thread, also a signal's handler: worker 0 is to announce it.
   void ask_for(Announcement what) noexcept { asked_.fetch_or(what, std::memory_order_relaxed); }
+  // At the others: worker 0 is, and has not ended as it should.
+  bool leader_lost() const noexcept {
+    return me() != 0 && replicas_share_.lost(0) && !replicas_share_.left(0);
+  }
   // At worker 0: somebody is lost, or wants to be let in.
   bool reform_due() const noexcept;
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/checkpoint/file_error.hpp"
 #include "core/checkpoint/reader.hpp"
 #include "core/cross_replica/copies.hpp"
 #include "core/strategy/between_runs.hpp"
@@ -53,7 +54,7 @@ Status PreemptionHandler::load() {
   Ref<Checkpoint> file;
   const Status opened = Checkpoint::open(memory(), path_.c_str(), &file);
   if (opened.code() == DIST_NOT_FOUND) return kOk;
-  DIST_TRY(opened);
+  DIST_TRY(about_file(path_.c_str(), opened));
   int64_t calls = 0;
   const char* const text = file->text(kKey);
   if (text != nullptr) {
@@ -105,13 +106,15 @@ Status PreemptionHandler::hear(const char* call, Cancel* cancel, bool* preempted
   const bool leads = workers == nullptr || workers->me() == 0;
   const int64_t now = strategy_.group().host().now_ns();
   const bool late = leads && preempted_ns_ != 0 && now - preempted_ns_ >= grace_ns_;
-  *preempted = notified;
+  // Other workers that have re-formed meanwhile have not heard of it.
+  const bool announces = notified || (leads && preempted_ns_ != 0);
+  *preempted = announces;
   *grace_over = late;
   if (workers != nullptr) {
     uint32_t announced = 0;
     DIST_TRY(strategy_.hear_leader(call, cancel, &announced));
     // For the next end of a run.
-    if (notified) workers->ask_for(WorkerLink::kPreempted);
+    if (announces) workers->ask_for(WorkerLink::kPreempted);
     if (late) workers->ask_for(WorkerLink::kGraceOver);
     *preempted = (announced & WorkerLink::kPreempted) != 0;
     *grace_over = (announced & WorkerLink::kGraceOver) != 0;

@@ -136,6 +136,8 @@ class Reforming {
       // Worker 0 has given up, or does so, and comes back.
       if (made.code() == DIST_ABORTED) continue;
       if (made.code() == DIST_UNAVAILABLE && cluster.me != 0) return without_leader(why.message);
+      if (made.code() == DIST_PERMISSION_DENIED)
+        return fail(DIST_UNAVAILABLE, "%s(): %s", call_, why.message);
       return fail(made.code(), "%s(): %s", call_, why.message);
     }
     Formation::Change change;
@@ -151,7 +153,7 @@ class Reforming {
     JobSettings settings(memory);
     DIST_TRY(read_job_settings(&settings));
     DIST_TRY(find_way_to_form(memory, strategy_.way_options(), strategy_.cluster_place(), settings,
-                              parting_.met ? old_->generation() : kNoGeneration, way));
+                              {parting_.met ? old_->generation() : kNoGeneration, parting_.job}, way));
     wanted.window_ns = options_.window_ns != 0  ? options_.window_ns
                        : settings.lease_ns != 0 ? settings.lease_ns
                                                 : kDefaultLeaseNs;
@@ -205,7 +207,7 @@ Status reform_due(Strategy& strategy, const char* call, bool* out) noexcept {
   uint32_t announced = 0;
   const Status heard = strategy.hear_leader(call, nullptr, &announced);
   if (!heard.ok() && heard.code() != DIST_UNAVAILABLE) return heard;
-  *out = !heard.ok() || (announced & WorkerLink::kReformDue) != 0;
+  *out = !heard.ok() || (announced & WorkerLink::kReformDue) != 0 || strategy.workers()->leader_lost();
   return kOk;
 }
 

@@ -10,8 +10,8 @@
 #include "core/base/os/cpus.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/source_call.hpp"
-#include "core/cluster/resolvers.hpp"
 #include "core/cluster/job_settings.hpp"
+#include "core/cluster/resolvers.hpp"
 #include "core/strategy/scope.hpp"
 #include "core/strategy/worker_network.hpp"
 

@@ -24,7 +24,7 @@ std::pmr::vector<const char*> addresses_of(Memory& memory, const ClusterSpec& sp
 // How the network's generations are.
 struct Generations {
   bool forms = false;
-  uint32_t came_from = kNoGeneration;
+  CameFrom came_from;
 };
 
 // The options count before the environment.
@@ -55,6 +55,7 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   grpc.gloo = gloo;
   grpc.forms = generations.forms;
   grpc.came_from = generations.came_from;
+  grpc.replicas = place.replicas;
   Ref<GrpcNetwork> made;
   DIST_TRY(GrpcNetwork::create(options.allocator, grpc, &made));
   *out = Ref<Network>::adopt(made.take());
@@ -84,7 +85,7 @@ Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& pl
 }
 
 Status find_way_to_form(Memory& memory, const WayOptions& options, const WorkerPlace& place,
-                        const JobSettings& settings, uint32_t came_from,
+                        const JobSettings& settings, const CameFrom& came_from,
                         std::optional<WorkerLink::Way>* out) {
   if (transport_of(options, settings) == DIST_TRANSPORT_NONE) {
     return failed_precondition("transport is none: nothing leads to the other workers");

@@ -8,10 +8,10 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/cluster/job_settings.hpp"
 #include "core/cluster/resolver.hpp"
 #include "core/engine/network.hpp"
 #include "core/run/worker_link.hpp"
-#include "core/cluster/job_settings.hpp"
 #include "core/strategy/worker_place.hpp"
 
 namespace dist {
@@ -32,6 +32,7 @@ Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& pl
 // The same, where the workers form a new generation: Network::form() is to come. `came_from`: the one that this worker was
 // in, or kNoGeneration.
 Status find_way_to_form(Memory& memory, const WayOptions& options, const WorkerPlace& place,
-                        const JobSettings& settings, uint32_t came_from, std::optional<WorkerLink::Way>* out);
+                        const JobSettings& settings, const CameFrom& came_from,
+                        std::optional<WorkerLink::Way>* out);
 
 }  // namespace dist

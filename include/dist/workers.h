@@ -153,7 +153,10 @@ DIST_API void dist_reform_options_init(dist_reform_options *options, uint32_t st
  * Worker 0 says who takes part: it waits for the workers of the generation before that it does not know to be lost, and for
  * those that want to join, window_ns at most, and goes on without the others, whichever part of the cluster they are: of two
  * workers one goes on alone. Where worker 0 is lost or has ended the job has ended, and this is UNAVAILABLE: start the job
- * again, from its last checkpoint. Workers that are in a run when worker 0 re-forms hear that it has left, and call this too.
+ * again, from its last checkpoint. Another start of worker 0 does not know the job that was, and refuses who was in it. So
+ * does worker 0 a worker that is started again with another number of replicas. Workers that are in a run when worker 0
+ * re-forms hear that it has left, and call this too. A worker 0 that stood still for a lease has lost the others: min_workers
+ * keeps it from going on alone.
  *
  * A worker that was started again makes its strategy as ever. Its first call that needs others is UNAVAILABLE and says why,
  * once the job has re-formed without it; dist_strategy_reform() then waits until worker 0 re-forms again, which the others
@@ -179,7 +182,7 @@ DIST_API void dist_reform_options_init(dist_reform_options *options, uint32_t st
  *          and what only looks; runs that they ask for are CANCELLED.
  * Errors   FAILED_PRECONDITION a run is under way, groups or works of the strategy are left, this thread is inside a replica
  *                              or the strategy's scope, or the cluster has one worker.
- *          UNAVAILABLE         worker 0 is lost, or has not answered for a lease.
+ *          UNAVAILABLE         worker 0 is lost, has not answered for a lease, or refuses this worker: the message says why.
  *          DEADLINE_EXCEEDED   not enough workers have come, or worker 0 has not said who takes part.
  *          CANCELLED           dist_strategy_cancel(), dist_strategy_shutdown().
  *          INVALID_ARGUMENT    strategy is NULL, or an option is out of its range.
@@ -192,7 +195,8 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_reform(dist_strategy *strategy
 /**
  * Whether the workers are to re-form before the next run: some are lost, or others have come. Worker 0 announces it with the
  * end of each run, so that all workers that have made the same runs get the same answer; who is not worker 0 waits until
- * worker 0 has ended the latest one. 1 where worker 0 is lost, and where the latest dist_strategy_reform() has failed.
+ * worker 0 has ended the latest one. 1 where worker 0 is lost, and where the latest dist_strategy_reform() has failed. A run
+ * in which a worker only sends to others may end well there after one of them has died: this tells.
  *
  * DIST_REFORM_AT_NEXT_RUN does this and dist_strategy_reform() at the begin of dist_run() and dist_run_values(), for
  * programs in which nothing has to be loaded then, such as evaluation: dist_strategy_properties.generation tells.

@@ -400,7 +400,7 @@ void who_forms_waits_for_the_other_certificate(void**) {
   options.certificate = pem[1].c_str();
   options.key = pem[2].c_str();
   options.forms = true;
-  options.came_from = 0;
+  options.came_from.generation = 0;
   options.lease_ns = int64_t{3600} * 1'000'000'000;
   Ref<GrpcNetwork> network;
   assert_true(GrpcNetwork::create({}, options, &network).ok());

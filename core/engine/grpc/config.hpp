@@ -24,8 +24,9 @@ struct Config {
   std::string secret;
   std::string ca, certificate, key;  // PEM; empty: plain text
   std::string version;
-  bool forms = false;                  // the workers that come take part, and not all: Endpoint::form()
-  uint32_t came_from = kNoGeneration;  // of these: the generation that this one was in
+  bool forms = false;         // the workers that come take part, and not all: Endpoint::form()
+  CameFrom came_from;         // of these: where this one has been
+  std::vector<int> replicas;  // of each worker, as this one was told; empty: not said
   int64_t lease_ns = 0;
   std::size_t credit = 0;
 

@@ -35,6 +35,8 @@ std::string Endpoint::start() {
   own.life = Life::kHere;
   own.incarnation = incarnation_;
   own.known = true;
+  job_ = config_.came_from.job;
+  if (hub() && job_ == JobIdentity{}) job_ = incarnation_;
   if (carriers_ != nullptr) {
     // Never where all others listen, too: what comes first to a carrier's port is taken for the other end.
     const std::string why = carriers_->start(host_of(config_.address(config_.me)));
@@ -166,6 +168,12 @@ bool Endpoint::up_to_date() const noexcept {
 }
 
 bool Endpoint::lost(int worker) const noexcept { return at(worker).gone || (worker == me() && closed_); }
+
+bool Endpoint::left(int worker) const noexcept {
+  if (memory_.forked()) return false;
+  const std::scoped_lock lock(members_);
+  return at(worker).leaves;
+}
 
 void Endpoint::why_lost(int worker, char* text, std::size_t size) const noexcept {
   if (size == 0) return;
@@ -398,7 +406,7 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
     declare_lost(peer, broke, false);
     return leave_if_done();
   }
-  cannot_reach(peer, why.empty() ? status : why);
+  cannot_reach(peer, why.empty() ? status : why, false);
 }
 
 void Endpoint::destroyed() noexcept {

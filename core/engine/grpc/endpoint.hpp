@@ -57,6 +57,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void progress() noexcept override {}
   bool up_to_date() const noexcept override;
   bool lost(int worker) const noexcept override;
+  bool left(int worker) const noexcept override;
   void why_lost(int worker, char* text, std::size_t size) const noexcept override;
   int num_connections() const noexcept override;
   void listen(TransportListener* listener) noexcept override;
@@ -170,6 +171,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string why_not(const Link& link, const Hello& hello) const;
+  std::string not_in_this_generation(const Hello& hello) noexcept;
   void stranger_over(Link& link) noexcept;
   void note_stranger(const Hello& hello, const std::string& what) noexcept;
   std::string admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept;
@@ -197,9 +199,10 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept;
   void declare_left(Peer& peer, bool comes_back) noexcept;
   void refused(const std::string& why) noexcept;
+  void given_up(const std::string& why) noexcept;
   void over_control(Peer& peer, const LinkRef& link, const std::string& why,
                     const std::string& status) noexcept;
-  void cannot_reach(Peer& peer, const std::string& status) noexcept;
+  void cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept;
 
   // ---- leaving.cpp: the end of it ----
   void leave_if_done() noexcept;
@@ -213,6 +216,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   WorkerSet newcomers() const noexcept;
   Parting knows() noexcept;
   dist_status look_as_leader(const Forming& wanted, int64_t waited_ns, std::string* why) noexcept;
+  void stood_still(int64_t now) noexcept;
   dist_status look_for_leader(int64_t now, std::string* why) const noexcept;
   const char* check_formed(const Frame& frame) const noexcept;
   void take_formed(const Frame& frame, const std::byte* data) noexcept;
@@ -239,6 +243,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::vector<LinkRef> unproven_;
   int64_t control_retry_ns_ = 0;
   bool refused_ = false;
+  bool given_up_ = false;  // by worker 0, before there was a generation: there is a next one
+  JobIdentity job_{};
   bool formed_ = false;  // who takes part is known: `generation_`
   Formed generation_;
   int64_t answered_ns_ = 0;      // when worker 0 has answered last, whatever it said

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/os/clock.hpp"
@@ -72,7 +73,8 @@ bool Endpoint::has_newcomers() const noexcept {
 
 Parting Endpoint::knows() noexcept {
   const std::scoped_lock lock(members_);
-  Parting known{met_ || hub(), away(), newcomers()};
+  Parting known{met_ || hub(), away(), newcomers(), {}};
+  if (known.met) known.job = job_;
   for (const Peer& peer : peers_) {
     // It was told that this worker leaves, and has not answered: for a lease, or its link has ended.
     if (peer.left_told && !peer.left_taken && peer.life == Life::kHere) known.gone.set(index(peer.number));
@@ -174,6 +176,13 @@ void Endpoint::take_formed(const Frame& frame, const std::byte* data) noexcept {
   wake();
 }
 
+// A process that did not run heard nothing: worker 0 is given the time again in which it may be silent.
+void Endpoint::stood_still(int64_t now) noexcept {
+  const std::scoped_lock lock(members_);
+  answered_ns_ = now;
+  nobody_since_ns_ = 0;
+}
+
 dist_status Endpoint::look_for_leader(int64_t now, std::string* why) const noexcept {
   const std::scoped_lock lock(members_);
   const Peer& leader = peers_.front();
@@ -185,15 +194,17 @@ dist_status Endpoint::look_for_leader(int64_t now, std::string* why) const noexc
   if (!lost && (linked || (!silent && !nobody))) return DIST_OK;
   *why = leader.why.empty() ? leader.name + " does not answer" : leader.why;
   // It may have died, or have had no time for a word: whoever looks again finds out.
-  const bool again = (leader.life == Life::kLeft && leader.comes_back) ||
+  const bool again = given_up_ || (leader.life == Life::kLeft && leader.comes_back) ||
                      (leader.life == Life::kLost && leader_broke_ && !refused_);
-  return again ? DIST_ABORTED : DIST_UNAVAILABLE;
+  if (again) return DIST_ABORTED;
+  return refused_ ? DIST_PERMISSION_DENIED : DIST_UNAVAILABLE;
 }
 
 // ---- Both ----
 
 dist_status Endpoint::form(const Forming& wanted, Formed* out, std::string* why) noexcept {
   const int64_t begin_ns = steady_now_ns();
+  int64_t looked_ns = begin_ns;
   for (;;) {
     uint64_t seen;
     {
@@ -201,6 +212,7 @@ dist_status Endpoint::form(const Forming& wanted, Formed* out, std::string* why)
       seen = changes_;
     }
     const int64_t now = steady_now_ns();
+    if (now - std::exchange(looked_ns, now) >= doubtful_ns()) stood_still(now);
     dist_status looked = hub() ? look_as_leader(wanted, now - begin_ns, why) : look_for_leader(now, why);
     bool formed;
     {

@@ -53,7 +53,9 @@ void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
   copy_text(hello.version, config_.version.c_str());
   hello.purpose = link.purpose;
   hello.forms = config_.forms ? 1 : 0;
-  hello.came_from = config_.came_from;
+  hello.came_from = config_.came_from.generation;
+  hello.job = config_.came_from.job;
+  if (!config_.replicas.empty()) hello.replicas = config_.replicas[static_cast<std::size_t>(config_.me)];
   hello.from = config_.me;
   hello.to = link.peer;
   hello.num_workers = num_workers();
@@ -109,7 +111,10 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
     if (peer.life == Life::kUnknown) peer.life = Life::kHere;
     if (peer.life == Life::kHere && !peer.leaves) peer.why.clear();
     peer.refusals_in_a_row = 0;
-    if (link->purpose == Purpose::kControl) met_ = true;
+    if (Answer answer; link->purpose == Purpose::kControl && answer.read(link->answer)) {
+      met_ = true;
+      job_ = answer.job;
+    }
   }
   if (link->purpose == Purpose::kControl) {
     peer.heard_ns = steady_now_ns();
@@ -183,15 +188,6 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
   }
   if (hello.cluster != cluster_)
     return "another cluster" + there + " than" + here + ": other addresses of workers, or another set-up";
-  if (hello.forms == 0 && config_.forms) {
-    return "the job has gone on without worker " + number(hello.from) +
-           ", which takes part again from the next generation on: dist_strategy_reform()";
-  }
-  // Who has begun to form the next generation asks until worker 0 has.
-  if (hello.forms > (config_.forms || hello.purpose == Purpose::kControl ? 1u : 0u)) {
-    return "worker " + number(hello.from) + " forms generations, and" + here +
-           " all workers of the cluster take part";
-  }
   if (hello.to != config_.me)
     return "it looks for worker " + number(hello.to) + ", and this is " + number(config_.me);
   if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) {
@@ -230,6 +226,10 @@ std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte>
     put(*link, answer);
     link->end_after_writes(refusal);
     return "";
+  }
+  {
+    const std::scoped_lock lock(members_);
+    answer.job = job_;
   }
   if (!write_welcome(incarnation_, config_.secret, message, link->hello, &answer, link->answer))
     return "no random numbers";
@@ -272,6 +272,33 @@ void Endpoint::stranger_over(Link& link) noexcept {
   note_stranger(hello, "gave no proof that it knows this job's secret");
 }
 
+// Why one that belongs to the job, as it says, cannot be in this generation, nor in one that comes. "": nothing.
+std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
+  const std::string worker = "worker " + number(hello.from);
+  const bool control = hello.purpose == Purpose::kControl;
+  if (hello.forms == 0 && config_.forms) {
+    return "the job has gone on without " + worker + ": dist_strategy_reform() asks to be let in";
+  }
+  // Who has begun to form the next generation asks until worker 0 has.
+  if (hello.forms > (config_.forms || control ? 1u : 0u)) {
+    return worker + " forms generations, and at worker " + number(config_.me) +
+           " all workers of the cluster take part";
+  }
+  const std::scoped_lock lock(members_);
+  if (control && hello.job != kNobody && hello.job != job_) {
+    return "worker 0 was started again: the job that " + worker +
+           " was in has ended; start it again, too, from the last checkpoint";
+  }
+  // In the first generation the workers' first meeting says so, to all.
+  const bool later = config_.forms || hello.forms == 1;
+  const int told = config_.replicas.empty() ? 0 : config_.replicas[static_cast<std::size_t>(hello.from)];
+  if (later && hello.replicas != 0 && told != 0 && hello.replicas != told) {
+    return worker + " has " + number(hello.replicas) + " replicas, and worker " + number(config_.me) +
+           " was told that it has " + number(told) + ": give it as many (DIST_REPLICAS, or num_replicas)";
+  }
+  return "";
+}
+
 // Who has proven that it belongs to the job. "": it is let in. A worker that is over here may belong to the strategy that
 // comes after this one.
 std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept {
@@ -280,6 +307,8 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
   if (hello.receiver != kNobody && hello.receiver != incarnation_) {
     return "it looks for another start of worker " + number(config_.me) + ": that one's generation is over";
   }
+  const std::string not_now = not_in_this_generation(hello);
+  if (!not_now.empty()) return not_now;
   FrameQueue& queue = control ? peer.control_queue : peer.in_queue;
   {
     const std::scoped_lock peer_lock(peer.in_mutex);
@@ -290,8 +319,8 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
       *answer = Verdict::Answer::kLater;
       peer.asked_ns = steady_now_ns();
       asked_ns_.store(peer.asked_ns, std::memory_order_relaxed);
-      if (!is_over)
-        return "worker 0 has not begun to form a generation that worker " + number(hello.from) + " can be in";
+      if (!is_over || hello.forms == 1)
+        return "it has not begun to form the next generation (dist_strategy_reform_due() tells it to)";
     }
     if (is_over || (!control && peer.in_gone)) {
       return "worker " + number(hello.from) + " is over in this generation: " + peer.why;

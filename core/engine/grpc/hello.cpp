@@ -48,6 +48,8 @@ void Hello::write(std::byte* to_bytes) const noexcept {
   put_bytes(out, cluster);
   put_bytes(out, sender);
   put_bytes(out, receiver);
+  out.put(replicas);
+  put_bytes(out, job);
   put_bytes(out, nonce);
 }
 
@@ -59,7 +61,7 @@ bool Hello::read(const std::byte* bytes) noexcept {
   if (!in.good()) return false;
   if (protocol != kProtocol) return true;
   purpose = static_cast<Purpose>(in.take_in<uint32_t>(1, 3));
-  forms = in.take<uint32_t>();
+  forms = in.take_in<uint32_t>(0, 1);
   came_from = in.take<uint32_t>();
   from = in.take<int32_t>();
   to = in.take<int32_t>();
@@ -70,6 +72,8 @@ bool Hello::read(const std::byte* bytes) noexcept {
   take_bytes(in, &cluster);
   take_bytes(in, &sender);
   take_bytes(in, &receiver);
+  replicas = in.take<int32_t>();
+  take_bytes(in, &job);
   take_bytes(in, &nonce);
   return in.good();
 }
@@ -81,6 +85,7 @@ void Answer::write(std::byte* to_bytes) const noexcept {
   out.put(version);
   out.put<uint32_t>(welcome ? 1 : 0);
   put_bytes(out, receiver);
+  put_bytes(out, job);
   put_bytes(out, nonce);
   out.put(text);
   put_bytes(out, proof);
@@ -95,6 +100,7 @@ bool Answer::read(const std::byte* bytes) noexcept {
   if (protocol != kProtocol) return true;
   welcome = in.take_in<uint32_t>(0, 1) == 1;
   take_bytes(in, &receiver);
+  take_bytes(in, &job);
   take_bytes(in, &nonce);
   in.take(text);
   take_bytes(in, &proof);

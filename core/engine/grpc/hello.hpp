@@ -22,7 +22,7 @@
 
 namespace dist::grpc_link {
 
-inline constexpr uint32_t kProtocol = 1;
+inline constexpr uint32_t kProtocol = 2;
 inline constexpr std::size_t kVersionBytes = 32;
 
 using Identity = std::array<std::byte, kIdentityBytes>;  // of a process's life: its incarnation
@@ -32,7 +32,7 @@ using Nonce = std::array<std::byte, 32>;
 enum class Purpose : uint32_t { kControl = 1, kData = 2, kCalls = 3 };
 
 struct Hello {
-  static constexpr std::size_t kBytes = 8 + 4 + kVersionBytes + 7 * 4 + 2 * 8 + 32 + 2 * kIdentityBytes + 32;
+  static constexpr std::size_t kBytes = 8 + 4 + kVersionBytes + 8 * 4 + 2 * 8 + 32 + 3 * kIdentityBytes + 32;
 
   uint32_t protocol = kProtocol;
   char version[kVersionBytes] = "";
@@ -47,7 +47,9 @@ struct Hello {
   uint64_t lease_ns = 0;
   Digest cluster{};
   Identity sender{};
-  Identity receiver{};  // all 0: not known yet
+  Identity receiver{};   // all 0: not known yet
+  int32_t replicas = 0;  // of the sender; 0: not said
+  Identity job{};        // that it has been in; all 0: none
   Nonce nonce{};
 
   void write(std::byte* to_bytes) const noexcept;
@@ -57,13 +59,14 @@ struct Hello {
 
 struct Answer {
   static constexpr std::size_t kBytes =
-      8 + 4 + kVersionBytes + 4 + kIdentityBytes + 32 + kReasonTextBytes + 32;
+      8 + 4 + kVersionBytes + 4 + 2 * kIdentityBytes + 32 + kReasonTextBytes + 32;
   static constexpr std::size_t kProofAt = kBytes - 32;
 
   uint32_t protocol = kProtocol;
   char version[kVersionBytes] = "";
   bool welcome = false;
   Identity receiver{};
+  Identity job{};  // worker 0's
   Nonce nonce{};
   char text[kReasonTextBytes] = "";
   Digest proof{};

@@ -97,7 +97,7 @@ class Endpoint::ControlTaker final : public FrameTaker {
     const std::string why(reinterpret_cast<const char*>(link_.control_data), bytes);
     Peer& who = owner_.at(static_cast<int>(frame.id));
     if (who.number != owner_.me()) return owner_.declare_lost(who, why, frame.offset == 1);
-    owner_.refused("worker 0 has given this worker up: it" + why);
+    owner_.given_up("worker 0 has given this worker up: it" + why);
   }
 
   Endpoint& owner_;
@@ -256,8 +256,17 @@ void Endpoint::refused(const std::string& why) noexcept {
   }
 }
 
-// It will be tried again.
-void Endpoint::cannot_reach(Peer& peer, const std::string& status) noexcept {
+// By worker 0. Where it waits for a generation to be formed, it may be in the next one.
+void Endpoint::given_up(const std::string& why) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    given_up_ = config_.forms && !formed_;
+  }
+  refused(why);
+}
+
+// It will be tried again. `answers`: it is there, and says so.
+void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept {
   // Who answers, and has the wrong certificate, will have it the next time, too. But a worker 0 that has not come to form the
   // next generation has the certificate of this one: form() waits for it, as long as it does for one that does not answer.
   const bool certificate = config_.tls() && (status.find("ertificate") != std::string::npos ||
@@ -272,7 +281,7 @@ void Endpoint::cannot_reach(Peer& peer, const std::string& status) noexcept {
       nobody_since_ns_ = !nobody ? 0 : nobody_since_ns_ != 0 ? nobody_since_ns_ : steady_now_ns();
     }
     if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
-      peer.why = peer.name + " cannot be reached so far: " + status;
+      peer.why = peer.name + (answers ? ": " : " cannot be reached so far: ") + status;
     }
   }
   if (enough) declare_lost(peer, " cannot be reached: " + status, true);
@@ -295,7 +304,9 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
   }
   if (over || (closed_ && opened)) return wake();
   if (link->refused) return refused(peer.name + " refuses this worker: " + why);
-  if (!opened) return cannot_reach(peer, why.empty() ? status : why);
+  if (!opened)
+    return cannot_reach(peer, why.empty() ? status : why,
+                        !why.empty() && link->stage == Link::Stage::kVerdict);
   if (peer.number == 0 && why.empty()) {
     const std::scoped_lock lock(members_);
     leader_broke_ = true;

@@ -86,6 +86,7 @@ dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carri
     own.version = DIST_GRPC_VERSION;
     own.forms = config.forms;
     own.came_from = config.came_from;
+    own.replicas.assign(config.replicas.begin(), config.replicas.end());
     own.lease_ns = config.lease_ns;
     own.credit = config.credit;
     auto endpoint = std::make_unique<Endpoint>(*config.memory, std::move(own),

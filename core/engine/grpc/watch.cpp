@@ -83,7 +83,8 @@ void Endpoint::trust_if_answered() noexcept {
     }
   }
   if (asked && !answered) {
-    if (!hub()) refused("worker 0 is gone, and may have given this worker up, which stood still for a while");
+    if (!hub())
+      given_up("worker 0 is gone, and may have given this worker up, which stood still for a while");
     return;
   }
   {
