@@ -178,6 +178,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_error_info;
 %ignore dist_value_context;   /* Callbacks::value() */
 %ignore dist_update_place;    /* Callbacks::update_values() */
+%ignore dist_rpc_context;     /* Callbacks::method() */
 %ignore dist_cross_device_functions; /* dist_cross_device_options.set_functions() */
 %ignore dist_cross_device_functions_init;
 %ignore dist_strategy_functions; /* dist_strategy_options.set_functions() */
@@ -220,6 +221,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %include <dist/scope.h>
 %include <dist/checkpoint.h>
 %include <dist/preemption.h>
+%include <dist/rpc.h>
 %include <dist/topology.h>
 %include <dist/mesh.h>
 
@@ -244,6 +246,11 @@ static int32_t fail(int32_t status, const char *text) { return dist_fail(status,
     all, unless it was told to another thread. Returns `status`. */
 static int32_t fail_as_told(int32_t status, const char *text) {
   return std::strcmp(dist_last_error(), text) == 0 ? status : dist_fail(status, text);
+}
+
+/** Positional arguments for a call of another process's: a tuple of the items, by the calling thread's strategy. */
+static dist_status rpc_arguments(dist_value *const *items, size_t n, dist_value **out_arguments) {
+  return dist_value_create_tuple(dist_get_strategy(), items, n, out_arguments);
 }
 
 /** Gathers what functions with a dist_text_fn write. */

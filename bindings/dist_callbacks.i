@@ -23,6 +23,8 @@ struct Callbacks {
   virtual int64_t dataset_reduce(int64_t token, int64_t state, int64_t batch) = 0;
   virtual int64_t value(int64_t token, int32_t replica, int32_t num_replicas) = 0;
   virtual int64_t initial(int64_t token) = 0;
+  /* cancel: a dist_cancel, there until the call is over */
+  virtual int64_t method(int64_t token, const char *name, int64_t cancel, int64_t timeout_ns, int64_t args) = 0;
   virtual void loop(int64_t token, int64_t begin, int64_t end) = 0;
   /* addresses of `count` elements each */
   virtual void reduce(int64_t token, int64_t acc, int64_t in, int64_t count, int32_t dtype) = 0;
@@ -89,6 +91,11 @@ static dist_status on_value(const dist_value_context *context, dist_value **out,
 static dist_status on_initial(dist_value **out, void *token) {
   return hand_over(callbacks->initial(number(token)), out);
 }
+static dist_status on_method(const dist_rpc_context *context, dist_value *args, dist_value **out, void *token) {
+  return hand_over(callbacks->method(number(token), context->method, number(context->cancel), context->timeout_ns,
+                                     number(args)),
+                   out);
+}
 static void on_loop(int64_t begin, int64_t end, void *token) { callbacks->loop(number(token), begin, end); }
 static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
   callbacks->reduce(number(token), number(acc), number(in), (int64_t)count, dtype);
@@ -141,6 +148,8 @@ static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbac
             $1 = token ? dist_swig::on_source : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
 %dist_token((dist_file_source_fn fn, void *user_data, dist_release_fn release),
             $1 = token ? dist_swig::on_file_source : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
+%dist_token((dist_rpc_fn fn, void *user_data, dist_release_fn release),
+            $1 = token ? dist_swig::on_method : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
 %dist_token((dist_release_fn release, void *user_data),
             $1 = dist_swig::on_release; $2 = dist_swig::pointer(token);)
 %dist_token((void *object, dist_release_fn release),

@@ -62,6 +62,9 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
 %dist_handle(dist_preemption_handler)
+%dist_handle(dist_rpc_server)
+%dist_handle(dist_rpc_client)
+%dist_handle(dist_remote_value)
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(struct DLManagedTensor)
@@ -202,5 +205,11 @@ static int64_t memory_counter() { return dist_swig::number(&dist_swig::memory_he
   void count_memory() { $self->allocator = dist_swig::counting; }
 };
 %extend dist_network_options {
+  void count_memory() { $self->allocator = dist_swig::counting; }
+};
+%extend dist_rpc_server_options {
+  void count_memory() { $self->allocator = dist_swig::counting; }
+};
+%extend dist_rpc_client_options {
   void count_memory() { $self->allocator = dist_swig::counting; }
 };

@@ -78,6 +78,9 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_options(dist_dataset_options)
 %dist_options(dist_checkpoint_options)
 %dist_options(dist_preemption_options)
+%dist_options(dist_rpc_server_options)
+%dist_options(dist_rpc_client_options)
+%dist_options(dist_rpc_call_options)
 %dist_options(dist_topology_options)
 %dist_options(dist_partition)
 %dist_options(dist_split_options)
@@ -264,6 +267,8 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 
 %ignore dist_topology_options::allocator;
 %ignore dist_network_options::allocator;
+%ignore dist_rpc_server_options::allocator;
+%ignore dist_rpc_client_options::allocator;
 
 %ignore dist_partition::shape;
 %ignore dist_partition::ndim;

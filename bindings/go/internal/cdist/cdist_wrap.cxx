@@ -479,6 +479,8 @@ struct Callbacks {
   virtual int64_t dataset_reduce(int64_t token, int64_t state, int64_t batch) = 0;
   virtual int64_t value(int64_t token, int32_t replica, int32_t num_replicas) = 0;
   virtual int64_t initial(int64_t token) = 0;
+  /* cancel: a dist_cancel, there until the call is over */
+  virtual int64_t method(int64_t token, const char *name, int64_t cancel, int64_t timeout_ns, int64_t args) = 0;
   virtual void loop(int64_t token, int64_t begin, int64_t end) = 0;
   /* addresses of `count` elements each */
   virtual void reduce(int64_t token, int64_t acc, int64_t in, int64_t count, int32_t dtype) = 0;
@@ -544,6 +546,11 @@ static dist_status on_value(const dist_value_context *context, dist_value **out,
 }
 static dist_status on_initial(dist_value **out, void *token) {
   return hand_over(callbacks->initial(number(token)), out);
+}
+static dist_status on_method(const dist_rpc_context *context, dist_value *args, dist_value **out, void *token) {
+  return hand_over(callbacks->method(number(token), context->method, number(context->cancel), context->timeout_ns,
+                                     number(args)),
+                   out);
 }
 static void on_loop(int64_t begin, int64_t end, void *token) { callbacks->loop(number(token), begin, end); }
 static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
@@ -1034,6 +1041,26 @@ SWIGINTERN void dist_preemption_options_set_variables(dist_preemption_options *s
     self->variables = dist_swig::kept(self)->variables.data();
     self->num_variables = n;
   }
+SWIGINTERN void dist_rpc_server_options_count_memory(dist_rpc_server_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN dist_rpc_server_options *new_dist_rpc_server_options(){
+    dist_swig::Kept<dist_rpc_server_options> *options = new dist_swig::Kept<dist_rpc_server_options>();
+    dist_rpc_server_options_init(options, sizeof(dist_rpc_server_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_rpc_server_options(dist_rpc_server_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_rpc_client_options_count_memory(dist_rpc_client_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN dist_rpc_client_options *new_dist_rpc_client_options(){
+    dist_swig::Kept<dist_rpc_client_options> *options = new dist_swig::Kept<dist_rpc_client_options>();
+    dist_rpc_client_options_init(options, sizeof(dist_rpc_client_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_rpc_client_options(dist_rpc_client_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_rpc_call_options *new_dist_rpc_call_options(){
+    dist_swig::Kept<dist_rpc_call_options> *options = new dist_swig::Kept<dist_rpc_call_options>();
+    dist_rpc_call_options_init(options, sizeof(dist_rpc_call_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_rpc_call_options(dist_rpc_call_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_topology_options *new_dist_topology_options(){
     dist_swig::Kept<dist_topology_options> *options = new dist_swig::Kept<dist_topology_options>();
     dist_topology_options_init(options, sizeof(dist_topology_options));
@@ -1108,6 +1135,11 @@ static int32_t fail(int32_t status, const char *text) { return dist_fail(status,
     all, unless it was told to another thread. Returns `status`. */
 static int32_t fail_as_told(int32_t status, const char *text) {
   return std::strcmp(dist_last_error(), text) == 0 ? status : dist_fail(status, text);
+}
+
+/** Positional arguments for a call of another process's: a tuple of the items, by the calling thread's strategy. */
+static dist_status rpc_arguments(dist_value *const *items, size_t n, dist_value **out_arguments) {
+  return dist_value_create_tuple(dist_get_strategy(), items, n, out_arguments);
 }
 
 /** Gathers what functions with a dist_text_fn write. */
@@ -1325,14 +1357,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_275a1abe5512c9a8(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_32986ee8d2782763(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_275a1abe5512c9a8(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_32986ee8d2782763(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_275a1abe5512c9a8(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_32986ee8d2782763(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1341,12 +1373,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_275a1abe5512c9a8(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_32986ee8d2782763(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_275a1abe5512c9a8(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_32986ee8d2782763(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1359,12 +1391,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_275a1abe5512c9a8(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_32986ee8d2782763(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_275a1abe5512c9a8(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_32986ee8d2782763(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1375,12 +1407,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_275a1abe5512c9a8(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_32986ee8d2782763(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_275a1abe5512c9a8(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_32986ee8d2782763(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1391,12 +1423,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_275a1abe5512c9a8(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_32986ee8d2782763(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_275a1abe5512c9a8(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_32986ee8d2782763(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1415,12 +1447,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_275a1abe5512c9a8(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_32986ee8d2782763(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_275a1abe5512c9a8(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_32986ee8d2782763(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1429,12 +1461,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_275a1abe5512c9a8(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_32986ee8d2782763(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_275a1abe5512c9a8(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_32986ee8d2782763(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1449,12 +1481,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_275a1abe5512c9a8(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_32986ee8d2782763(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_275a1abe5512c9a8(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_32986ee8d2782763(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1467,12 +1499,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_275a1abe5512c9a8(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_32986ee8d2782763(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_275a1abe5512c9a8(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_32986ee8d2782763(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1483,12 +1515,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_275a1abe5512c9a8(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_32986ee8d2782763(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_275a1abe5512c9a8(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_32986ee8d2782763(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1499,24 +1531,46 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_275a1abe5512c9a8(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_32986ee8d2782763(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_275a1abe5512c9a8(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_32986ee8d2782763(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_275a1abe5512c9a8(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_32986ee8d2782763(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_275a1abe5512c9a8(int, long long token, long long begin, long long end);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_32986ee8d2782763(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  _gostring_ swig_name;
+  long long swig_cancel;
+  long long swig_timeout_ns;
+  long long swig_args;
+  
+  swig_token = (int64_t)token; 
+  
+  swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
+  
+  swig_cancel = (int64_t)cancel; 
+  swig_timeout_ns = (int64_t)timeout_ns; 
+  swig_args = (int64_t)args; 
+  result = Swig_DirectorCallbacks_callback_method_cdist_32986ee8d2782763(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_32986ee8d2782763(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1525,10 +1579,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_275a1abe5512c9a8(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_32986ee8d2782763(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_275a1abe5512c9a8(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_32986ee8d2782763(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1541,10 +1595,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_275a1abe5512c9a8(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_32986ee8d2782763(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_275a1abe5512c9a8(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_32986ee8d2782763(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1565,10 +1619,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_275a1abe5512c9a8(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_32986ee8d2782763(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_275a1abe5512c9a8(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_32986ee8d2782763(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1583,12 +1637,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_275a1abe5512c9a8(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_32986ee8d2782763(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_275a1abe5512c9a8(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_32986ee8d2782763(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1601,12 +1655,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_275a1abe5512c9a8(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_32986ee8d2782763(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_275a1abe5512c9a8(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_32986ee8d2782763(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1621,12 +1675,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_275a1abe5512c9a8(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_32986ee8d2782763(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_275a1abe5512c9a8(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_32986ee8d2782763(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1637,15 +1691,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_275a1abe5512c9a8(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_32986ee8d2782763(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_275a1abe5512c9a8(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_32986ee8d2782763(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_275a1abe5512c9a8(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_32986ee8d2782763(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1653,14 +1707,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_275a1abe5512c9a8(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_32986ee8d2782763(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_275a1abe5512c9a8(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_32986ee8d2782763(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_275a1abe5512c9a8(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_32986ee8d2782763(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1681,7 +1735,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_275a1abe5512c9a8(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_32986ee8d2782763(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1690,7 +1744,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_275a1abe5512c9a8(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_32986ee8d2782763(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1700,7 +1754,7 @@ void _wrap_Swig_free_cdist_275a1abe5512c9a8(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_32986ee8d2782763(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1713,7 +1767,7 @@ void *_wrap_Swig_malloc_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_OK_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1725,7 +1779,7 @@ intgo _wrap_DIST_OK_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_CANCELLED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1737,7 +1791,7 @@ intgo _wrap_DIST_CANCELLED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_UNKNOWN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1749,7 +1803,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1761,7 +1815,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1773,7 +1827,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_NOT_FOUND_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1785,7 +1839,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1797,7 +1851,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1809,7 +1863,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1821,7 +1875,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1833,7 +1887,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ABORTED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1845,7 +1899,7 @@ intgo _wrap_DIST_ABORTED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1857,7 +1911,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1869,7 +1923,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_INTERNAL_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1881,7 +1935,7 @@ intgo _wrap_DIST_INTERNAL_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1893,7 +1947,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_DATA_LOSS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1905,7 +1959,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_F16_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1917,7 +1971,7 @@ intgo _wrap_DIST_F16_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_BF16_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1929,7 +1983,7 @@ intgo _wrap_DIST_BF16_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_F32_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1941,7 +1995,7 @@ intgo _wrap_DIST_F32_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_F64_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1953,7 +2007,7 @@ intgo _wrap_DIST_F64_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_I8_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1965,7 +2019,7 @@ intgo _wrap_DIST_I8_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_U8_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1977,7 +2031,7 @@ intgo _wrap_DIST_U8_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_I16_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -1989,7 +2043,7 @@ intgo _wrap_DIST_I16_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_U16_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2001,7 +2055,7 @@ intgo _wrap_DIST_U16_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_I32_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2013,7 +2067,7 @@ intgo _wrap_DIST_I32_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_U32_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2025,7 +2079,7 @@ intgo _wrap_DIST_U32_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_I64_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2037,7 +2091,7 @@ intgo _wrap_DIST_I64_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_U64_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2049,7 +2103,7 @@ intgo _wrap_DIST_U64_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COMPLEX64_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2061,7 +2115,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_BOOL_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2073,7 +2127,7 @@ intgo _wrap_DIST_BOOL_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2085,7 +2139,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2097,7 +2151,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2109,7 +2163,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2121,7 +2175,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2133,7 +2187,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_REDUCE_USER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2145,7 +2199,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2157,7 +2211,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2169,7 +2223,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2181,7 +2235,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2193,7 +2247,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2205,7 +2259,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2217,7 +2271,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2229,7 +2283,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2241,7 +2295,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2253,7 +2307,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2265,7 +2319,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2277,7 +2331,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2289,7 +2343,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2301,7 +2355,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2313,7 +2367,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2325,7 +2379,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2337,7 +2391,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2349,7 +2403,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2361,7 +2415,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2373,7 +2427,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2385,7 +2439,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2397,7 +2451,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2409,7 +2463,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2421,7 +2475,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2433,7 +2487,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2445,7 +2499,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2457,7 +2511,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2469,7 +2523,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2481,7 +2535,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2493,7 +2547,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2505,7 +2559,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_THREADS_HOST_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2517,7 +2571,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2529,7 +2583,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2541,7 +2595,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2553,7 +2607,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2565,7 +2619,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2577,7 +2631,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2589,7 +2643,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2601,7 +2655,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2613,7 +2667,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2625,7 +2679,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2637,7 +2691,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2649,7 +2703,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_LIST_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2661,7 +2715,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_DICT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2673,7 +2727,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2685,7 +2739,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_NONE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2697,7 +2751,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2709,7 +2763,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2721,7 +2775,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2733,7 +2787,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2745,7 +2799,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2757,7 +2811,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2769,7 +2823,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2781,7 +2835,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2793,7 +2847,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2805,7 +2859,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2817,7 +2871,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2829,7 +2883,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2841,7 +2895,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2853,7 +2907,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2865,7 +2919,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2877,7 +2931,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ASSIGN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2889,7 +2943,7 @@ intgo _wrap_DIST_ASSIGN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2901,7 +2955,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2913,7 +2967,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2925,7 +2979,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2937,7 +2991,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2949,7 +3003,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2961,7 +3015,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2973,7 +3027,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SHARD_OFF_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2985,7 +3039,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -2997,7 +3051,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SHARD_FILE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3009,7 +3063,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SHARD_DATA_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3021,7 +3075,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SHARD_HINT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3033,7 +3087,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3045,7 +3099,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3057,7 +3111,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3069,7 +3123,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3081,7 +3135,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3093,7 +3147,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_NDIM_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3105,7 +3159,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3117,7 +3171,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3129,7 +3183,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_LOG_ERROR_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3141,7 +3195,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_LOG_WARNING_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3153,7 +3207,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_LOG_INFO_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3165,7 +3219,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3177,7 +3231,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3189,7 +3243,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3201,7 +3255,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3213,7 +3267,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3225,7 +3279,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3237,7 +3291,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3249,7 +3303,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3261,7 +3315,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3273,7 +3327,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3285,7 +3339,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3297,7 +3351,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3309,7 +3363,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3321,7 +3375,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_METRIC_SUM_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3333,7 +3387,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3345,7 +3399,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3357,7 +3411,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_APPLY_SGD_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3369,7 +3423,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3381,7 +3435,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3393,7 +3447,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3405,7 +3459,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3417,7 +3471,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3429,7 +3483,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3441,7 +3495,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3453,7 +3507,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3465,7 +3519,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_EDGE_NONE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3477,7 +3531,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_TASK_UNSET_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3489,7 +3543,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3501,7 +3555,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3513,7 +3567,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3525,7 +3579,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3537,7 +3591,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3549,7 +3603,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3561,7 +3615,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -3573,7 +3627,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_275a1abe5512c9a8() {
 }
 
 
-long long _wrap_memory_counter_cdist_275a1abe5512c9a8() {
+long long _wrap_memory_counter_cdist_32986ee8d2782763() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3584,7 +3638,7 @@ long long _wrap_memory_counter_cdist_275a1abe5512c9a8() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_32986ee8d2782763(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3597,7 +3651,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_275a1abe5512c9a8(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3607,7 +3661,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3617,7 +3671,7 @@ void _wrap_delete_Callbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3634,7 +3688,7 @@ intgo _wrap_Callbacks_replica_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3655,7 +3709,7 @@ long long _wrap_Callbacks_values_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3674,7 +3728,7 @@ long long _wrap_Callbacks_merge_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3693,7 +3747,7 @@ intgo _wrap_Callbacks_update_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3723,7 +3777,7 @@ long long _wrap_Callbacks_update_values_cdist_275a1abe5512c9a8(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3740,7 +3794,7 @@ long long _wrap_Callbacks_source_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3766,7 +3820,7 @@ long long _wrap_Callbacks_file_source_cdist_275a1abe5512c9a8(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3787,7 +3841,7 @@ long long _wrap_Callbacks_dataset_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3806,7 +3860,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_275a1abe5512c9a8(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3825,7 +3879,7 @@ long long _wrap_Callbacks_value_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3840,7 +3894,35 @@ long long _wrap_Callbacks_initial_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_method_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  std::string text3 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  arg3 = &text3[0];
+  
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  
+  result = (int64_t)(arg1)->method(arg2,(char const *)arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_Callbacks_loop_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3856,7 +3938,7 @@ void _wrap_Callbacks_loop_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3876,7 +3958,7 @@ void _wrap_Callbacks_reduce_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3904,7 +3986,7 @@ void _wrap_Callbacks_apply_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3927,7 +4009,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_275a1abe5512c9a8(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3948,7 +4030,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_275a1abe5512c9a8(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3971,7 +4053,7 @@ intgo _wrap_Callbacks_gather_components_cdist_275a1abe5512c9a8(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3992,7 +4074,7 @@ void _wrap_Callbacks_log_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4004,7 +4086,7 @@ void _wrap_Callbacks_release_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4014,7 +4096,7 @@ void _wrap_set_callbacks_cdist_275a1abe5512c9a8(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4044,7 +4126,7 @@ void _wrap_ClusterJobs_add_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4057,7 +4139,7 @@ long long _wrap_ClusterJobs_size_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4070,7 +4152,7 @@ long long _wrap_ClusterJobs_get_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_275a1abe5512c9a8() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_32986ee8d2782763() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4081,7 +4163,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4091,7 +4173,7 @@ void _wrap_delete_ClusterJobs_cdist_275a1abe5512c9a8(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4104,7 +4186,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_275a1abe5512c9a8(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4117,7 +4199,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_275a1abe5512c9a8(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4134,7 +4216,7 @@ void _wrap_ResolverAnswer_set_text_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4146,7 +4228,7 @@ void _wrap_ResolverAnswer_set_number_cdist_275a1abe5512c9a8(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4158,7 +4240,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_275a1abe5512c9a8(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_275a1abe5512c9a8() {
+intgo _wrap_RESOLVER_SPEC_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -4170,7 +4252,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_275a1abe5512c9a8() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -4182,7 +4264,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_275a1abe5512c9a8() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -4194,7 +4276,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_275a1abe5512c9a8() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -4206,7 +4288,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_275a1abe5512c9a8() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -4218,7 +4300,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_275a1abe5512c9a8() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -4230,7 +4312,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_275a1abe5512c9a8() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -4242,7 +4324,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_275a1abe5512c9a8() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_32986ee8d2782763(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4255,7 +4337,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_275a1abe5512c9a8(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_32986ee8d2782763(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4265,7 +4347,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_275a1abe5512c9a8(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_275a1abe5512c9a8(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_32986ee8d2782763(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4275,7 +4357,7 @@ void _wrap_delete_ResolverCallbacks_cdist_275a1abe5512c9a8(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_275a1abe5512c9a8(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_32986ee8d2782763(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4310,7 +4392,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_275a1abe5512c9a8(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_275a1abe5512c9a8(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_32986ee8d2782763(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4320,7 +4402,7 @@ void _wrap_set_resolver_callbacks_cdist_275a1abe5512c9a8(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4347,7 +4429,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_275a1abe5512c9a8(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4376,7 +4458,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_275a1abe5512c9a8(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4409,7 +4491,7 @@ _gostring_ _wrap_partitions_min_size_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4442,7 +4524,7 @@ _gostring_ _wrap_partitions_max_size_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_32986ee8d2782763(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4472,7 +4554,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_275a1abe5512c9a8(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4499,7 +4581,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4526,7 +4608,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_275a1abe5512c9a8(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4536,7 +4618,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4549,7 +4631,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_275a1abe5512c9a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4564,7 +4646,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4594,7 +4676,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_275a1abe5512c9a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4628,7 +4710,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_275a1abe5512c9a8(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4667,7 +4749,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_275a1abe5512c9a8(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4682,7 +4764,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4695,7 +4777,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4725,7 +4807,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4757,7 +4839,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4792,7 +4874,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_275a1abe5512c9a8(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4818,7 +4900,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_275a1abe5512c9a8(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4848,7 +4930,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_275a1abe5512c9a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4880,7 +4962,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_275a1abe5512c9a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4912,7 +4994,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_275a1abe5512c9a8(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4944,7 +5026,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_275a1abe5512c9a8(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4976,7 +5058,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_275a1abe5512c9a8(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -4988,7 +5070,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_275a1abe5512c9a8(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5001,7 +5083,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_275a1abe5512c9a8
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5013,7 +5095,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_275a1abe5512c9a8(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5026,7 +5108,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_275a1abe5512c9a8(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5038,7 +5120,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_275a1abe5512
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5051,7 +5133,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_275a1abe551
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5070,7 +5152,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_275a1abe5512c9a8(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5083,7 +5165,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_275a1abe551
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5102,7 +5184,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_275a1abe5512c
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5115,7 +5197,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_275a1ab
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5134,7 +5216,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_275a1abe5512c9a8(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5147,7 +5229,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_275a1abe5512c
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_275a1abe5512c9a8() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_32986ee8d2782763() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5158,7 +5240,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_275
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5168,7 +5250,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_275a1abe5512c9a8(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5185,7 +5267,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5202,7 +5284,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_275a1abe5512c9a8(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_32986ee8d2782763(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5227,7 +5309,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_275a1abe5512c9a8(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_275a1abe5512c9a8(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5250,7 +5332,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_275a1abe5512c9a8(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5262,7 +5344,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_275a1abe5512c9a8(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5275,7 +5357,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_275a1abe5512c9a8(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5287,7 +5369,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_275a1abe5512c9a8(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5300,7 +5382,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_275a1abe5512c9a8(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5312,7 +5394,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_275a1abe5512c9a8(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5325,7 +5407,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_275a1abe5512c9a8(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5344,7 +5426,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_275a1abe5512c9a8(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5357,7 +5439,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_275a1abe5512c9a8(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5376,7 +5458,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_275a1abe5512c9a8(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5389,7 +5471,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5401,7 +5483,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_275a1abe5512c9a8(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5414,7 +5496,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_275a1abe5512c9a8(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5426,7 +5508,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_275a1abe5512c9a8(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5439,7 +5521,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_275a1abe5512c9a8(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5451,7 +5533,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_275a1abe5512c9a8(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5464,7 +5546,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_275a1abe5512c9a8(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5476,7 +5558,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_275a1abe5512c9a8(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5489,7 +5571,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_275a1abe5512c9a8(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_275a1abe5512c9a8() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_32986ee8d2782763() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5500,7 +5582,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5510,7 +5592,7 @@ void _wrap_delete_dist_slurm_options_cdist_275a1abe5512c9a8(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5522,7 +5604,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_275a1abe5512c9a8(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_275a1abe5512c9a8(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5547,7 +5629,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_275a1abe5512c9a8(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_32986ee8d2782763(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5579,7 +5661,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_275a1abe5512c9a8(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5591,7 +5673,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_275a1abe5512c9a8(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5604,7 +5686,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_275a1abe5512c9a8(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5616,7 +5698,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_275a1abe5512c9a8(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5629,7 +5711,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_275a1abe5512c9a8(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5641,7 +5723,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_275a1abe5512c9a8(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5654,7 +5736,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5666,7 +5748,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_275a1abe5512c9a8(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5679,7 +5761,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5691,7 +5773,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_275a1abe5512c9a8(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5704,7 +5786,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_275a1abe5512c9a8(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5723,7 +5805,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_275a1abe5512c9a8(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5736,7 +5818,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5755,7 +5837,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_275a1abe5512c9a8(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5768,7 +5850,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_275a1abe5512c9a8(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5787,7 +5869,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_275a1abe5512c9a8(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5800,7 +5882,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_275a1abe5512c9a8(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5819,7 +5901,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_275a1abe5512c9a8(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5832,7 +5914,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_275a1abe5512c9a8() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_32986ee8d2782763() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -5843,7 +5925,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -5853,7 +5935,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_275a1abe5512c9a8(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_275a1abe5512c9a8(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5878,7 +5960,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_275a1abe5512c9a8(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5905,7 +5987,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_275a1abe5512c9a8(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -5915,7 +5997,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_275a1abe5512c9a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -5938,7 +6020,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_275a1abe5512c9a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5966,7 +6048,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_275a1abe5512c9a8(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_275a1abe5512c9a8(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_32986ee8d2782763(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -5989,7 +6071,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_275a1abe5512c9a8(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6017,7 +6099,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_275a1abe5512c9a8(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6045,7 +6127,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_275a1abe5512c9a8(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6087,7 +6169,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_275a1abe5512c9a8(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6119,7 +6201,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_275a1abe5512c9a8(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6145,7 +6227,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_275a1abe5512c9a8(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6157,7 +6239,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6169,7 +6251,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6181,7 +6263,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_275a1abe5512c9a8() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6210,7 +6292,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6239,7 +6321,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_275a1abe5512c9a8(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_275a1abe5512c9a8() {
+intgo _wrap_dist_version_cdist_32986ee8d2782763() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6250,7 +6332,7 @@ intgo _wrap_dist_version_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_32986ee8d2782763(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6268,7 +6350,7 @@ intgo _wrap_dist_has_feature_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_32986ee8d2782763(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6281,7 +6363,7 @@ _gostring_ _wrap_dist_status_name_cdist_275a1abe5512c9a8(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6309,7 +6391,7 @@ _gostring_ _wrap_dist_fail_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6321,7 +6403,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6333,7 +6415,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6345,7 +6427,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6357,7 +6439,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6369,7 +6451,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6381,7 +6463,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6393,7 +6475,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6405,7 +6487,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6417,7 +6499,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6429,7 +6511,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -6441,7 +6523,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_275a1abe5512c9a8() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_275a1abe5512c9a8(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_32986ee8d2782763(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6456,7 +6538,7 @@ _gostring_ _wrap_dist_enum_name_cdist_275a1abe5512c9a8(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6486,7 +6568,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_275a1abe5512c9a8(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6498,7 +6580,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_275a1abe5512c9a8(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6511,7 +6593,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_275a1abe5512c9a8(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6523,7 +6605,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_275a1abe5512c9a8(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6536,7 +6618,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_275a1abe5512c9a8(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6548,7 +6630,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_275a1abe5512c9a8(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6561,7 +6643,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_275a1abe5512c9a8(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6573,7 +6655,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_275a1abe5512c9a8(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6586,7 +6668,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_275a1abe5512c9a8(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6598,7 +6680,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6611,7 +6693,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6630,7 +6712,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6643,7 +6725,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_275a1abe5512c9
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6655,7 +6737,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_275a1abe5512c9a8(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6668,7 +6750,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6680,7 +6762,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_275a1abe5512c9a8(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6693,7 +6775,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6705,7 +6787,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_275a1abe5512c9a8(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6718,7 +6800,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_275a1abe5512c9
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6730,7 +6812,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_275a1abe5512c9a
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6743,7 +6825,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_275a1abe5512c9
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6755,7 +6837,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_275a1abe5512c9a8(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6768,7 +6850,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_275a1abe5512c9a8(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6780,7 +6862,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6793,7 +6875,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6805,7 +6887,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_275a1abe5512c9a8(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6818,7 +6900,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_275a1abe5512c9a8(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -6830,7 +6912,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -6843,7 +6925,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -6855,7 +6937,7 @@ void _wrap_dist_strategy_options_network_set_cdist_275a1abe5512c9a8(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -6868,7 +6950,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_275a1abe5512c9a8(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6880,7 +6962,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_275a1abe5512c9a8(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6893,7 +6975,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_275a1abe5512c9a8(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6905,7 +6987,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_275a1abe5512c9a8(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6918,7 +7000,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_275a1abe5512c9a8(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6930,7 +7012,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_275a1abe5512c9a8(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6943,7 +7025,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_275a1abe5512c9a8(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6953,7 +7035,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_275a1abe5512c9a8(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_275a1abe5512c9a8() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_32986ee8d2782763() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -6964,7 +7046,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_275a1abe5512c9a8() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -6974,7 +7056,7 @@ void _wrap_delete_dist_strategy_options_cdist_275a1abe5512c9a8(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6986,7 +7068,7 @@ void _wrap_dist_strategy_options_set_log_cdist_275a1abe5512c9a8(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7007,7 +7089,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_275a1abe5512c9a8(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7030,7 +7112,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_275a1abe5512c9a8(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7044,7 +7126,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_275a1abe5512c9a8(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7064,7 +7146,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_275a1abe5512c9a8(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_275a1abe5512c9a8(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7087,7 +7169,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_275a1abe5512c9a8(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7108,7 +7190,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7129,7 +7211,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7142,7 +7224,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7165,7 +7247,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7178,7 +7260,7 @@ intgo _wrap_dist_strategy_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7210,7 +7292,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7242,7 +7324,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_275a1abe5512c9a8(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_275a1abe5512c9a8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_32986ee8d2782763(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7273,7 +7355,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_275a1abe5512c9a8(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7285,7 +7367,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_275a1abe5512c9a8(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7298,7 +7380,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_275a1abe5512c9a8(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7310,7 +7392,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_275a1abe5512c9a8(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7323,7 +7405,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_275a1abe5512c9a8(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7335,7 +7417,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_275a1abe5512
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7348,7 +7430,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_275a1abe551
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7360,7 +7442,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_275a1abe5512c9a8(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7373,7 +7455,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_275a1abe5512c9a8(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7385,7 +7467,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_275a1abe5512c
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7398,7 +7480,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_275a1abe5512
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7410,7 +7492,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_275a1abe5512
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7423,7 +7505,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_275a1abe551
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7435,7 +7517,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_275a1abe5512c9a8(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7448,7 +7530,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_275a1abe5512c9a8(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7460,7 +7542,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7473,7 +7555,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7485,7 +7567,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_275a1abe5512c9a8(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7498,7 +7580,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_275a1abe5512c9a8(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7510,7 +7592,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_275a1abe5512c9a8
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7523,7 +7605,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7535,7 +7617,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_275a1abe5512c9
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7548,7 +7630,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_275a1abe5512c
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7560,7 +7642,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_275a1abe5512c9a8
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7573,7 +7655,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7585,7 +7667,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_275a1abe5512c9a8(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7598,7 +7680,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_275a1abe5512c9a8(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7610,7 +7692,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_275a1abe5512c9a
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7623,7 +7705,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_275a1abe5512c9
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7635,7 +7717,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7648,7 +7730,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7660,7 +7742,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_275a1abe5512c9a8(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7673,7 +7755,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7685,7 +7767,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_275a1abe5512c9a8(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7698,7 +7780,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7710,7 +7792,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_275a1abe5512c9a8(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7723,7 +7805,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_275a1abe5512c9a8(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_275a1abe5512c9a8() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_32986ee8d2782763() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -7734,7 +7816,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_275a1abe5512c
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_275a1abe5512c9a8(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -7744,7 +7826,7 @@ void _wrap_delete_dist_strategy_properties_cdist_275a1abe5512c9a8(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_32986ee8d2782763(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -7767,7 +7849,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -7790,7 +7872,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_275a1abe5512c9a8(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_275a1abe5512c9a8(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_32986ee8d2782763(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -7802,7 +7884,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_275a1abe5512c9a8(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_275a1abe5512c9a8(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_32986ee8d2782763(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7815,7 +7897,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_275a1abe5512c9a8(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_275a1abe5512c9a8(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_32986ee8d2782763(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -7825,7 +7907,7 @@ void _wrap_dist_network_options_count_memory_cdist_275a1abe5512c9a8(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_275a1abe5512c9a8() {
+dist_network_options *_wrap_new_dist_network_options_cdist_32986ee8d2782763() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -7836,7 +7918,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_275a1abe5512c9a8(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_32986ee8d2782763(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -7846,7 +7928,7 @@ void _wrap_delete_dist_network_options_cdist_275a1abe5512c9a8(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_275a1abe5512c9a8(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_32986ee8d2782763(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -7871,7 +7953,7 @@ _gostring_ _wrap_dist_network_create_cdist_275a1abe5512c9a8(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -7881,7 +7963,7 @@ void _wrap_dist_network_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -7893,7 +7975,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_275a1abe5512c9a8(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7906,7 +7988,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_275a1abe5512c9a8(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -7918,7 +8000,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_275a1abe5512c9a8(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7931,7 +8013,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_275a1abe5512c9a8(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -7943,7 +8025,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7956,7 +8038,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_275a1abe5512c9a8() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_32986ee8d2782763() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -7967,7 +8049,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_275a1abe5512c9a8(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -7977,7 +8059,7 @@ void _wrap_delete_dist_reform_options_cdist_275a1abe5512c9a8(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_32986ee8d2782763(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8000,7 +8082,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_275a1abe5512c9a8(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_32986ee8d2782763(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8023,7 +8105,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_32986ee8d2782763(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8035,7 +8117,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8048,7 +8130,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_32986ee8d2782763(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8060,7 +8142,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_275a1abe5512c9a8
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8073,7 +8155,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_32986ee8d2782763(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8085,7 +8167,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_275a1abe5512c9a8
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8098,7 +8180,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_32986ee8d2782763(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8110,7 +8192,7 @@ void _wrap_dist_run_options_cancel_set_cdist_275a1abe5512c9a8(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8123,7 +8205,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_275a1abe5512c9a8(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_275a1abe5512c9a8() {
+dist_run_options *_wrap_new_dist_run_options_cdist_32986ee8d2782763() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8134,7 +8216,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_275a1abe5512c9a8(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8144,7 +8226,7 @@ void _wrap_delete_dist_run_options_cdist_275a1abe5512c9a8(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8172,7 +8254,7 @@ _gostring_ _wrap_dist_run_cdist_275a1abe5512c9a8(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8206,7 +8288,7 @@ _gostring_ _wrap_dist_run_values_cdist_275a1abe5512c9a8(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8219,7 +8301,7 @@ intgo _wrap_dist_replica_id_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8232,7 +8314,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -8245,7 +8327,7 @@ long long _wrap_dist_replica_strategy_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8277,7 +8359,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_275a1abe5512c9a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8309,7 +8391,7 @@ _gostring_ _wrap_dist_merge_call_cdist_275a1abe5512c9a8(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8334,7 +8416,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8357,7 +8439,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8378,7 +8460,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8399,7 +8481,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_275a1abe5512c9a8(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_32986ee8d2782763(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8422,7 +8504,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_275a1abe5512c9a8(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8450,7 +8532,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8463,7 +8545,7 @@ intgo _wrap_dist_cancel_signalled_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8473,7 +8555,7 @@ void _wrap_dist_cancel_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8485,7 +8567,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_275a1abe5512c9a8(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8498,7 +8580,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_275a1abe5512c9a8(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8517,7 +8599,7 @@ void _wrap_dist_collective_options_tag_set_cdist_275a1abe5512c9a8(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8530,7 +8612,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_275a1abe5512c9a8(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8542,7 +8624,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8555,7 +8637,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8567,7 +8649,7 @@ void _wrap_dist_collective_options_group_set_cdist_275a1abe5512c9a8(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8580,7 +8662,7 @@ long long _wrap_dist_collective_options_group_get_cdist_275a1abe5512c9a8(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8592,7 +8674,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_275a1abe5512c9a8(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8605,7 +8687,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_275a1abe5512c9a8
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8617,7 +8699,7 @@ void _wrap_dist_collective_options_axis_set_cdist_275a1abe5512c9a8(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8630,7 +8712,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_275a1abe5512c9a8(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8642,7 +8724,7 @@ void _wrap_dist_collective_options_planned_set_cdist_275a1abe5512c9a8(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8655,7 +8737,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_275a1abe5512c9a8(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8667,7 +8749,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8680,7 +8762,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8692,7 +8774,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8705,7 +8787,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8717,7 +8799,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_275a1abe5512c9a8(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8730,7 +8812,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_275a1abe5512c9a8(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8742,7 +8824,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_275a1abe5512c9
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8755,7 +8837,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_275a1abe5
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_275a1abe5512c9a8() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_32986ee8d2782763() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -8766,7 +8848,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8776,7 +8858,7 @@ void _wrap_delete_dist_collective_options_cdist_275a1abe5512c9a8(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -8790,7 +8872,7 @@ void _wrap_dist_collective_options_set_weights_cdist_275a1abe5512c9a8(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8802,7 +8884,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_275a1abe5512c9a8(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8816,7 +8898,7 @@ void _wrap_dist_collective_options_set_splits_cdist_275a1abe5512c9a8(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8826,7 +8908,7 @@ void _wrap_dist_collective_options_begin_work_cdist_275a1abe5512c9a8(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_275a1abe5512c9a8(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -8839,7 +8921,7 @@ long long _wrap_dist_collective_options_work_cdist_275a1abe5512c9a8(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8876,7 +8958,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8915,7 +8997,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8952,7 +9034,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8987,7 +9069,7 @@ _gostring_ _wrap_dist_all_gather_cdist_275a1abe5512c9a8(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9024,7 +9106,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9061,7 +9143,7 @@ _gostring_ _wrap_dist_broadcast_cdist_275a1abe5512c9a8(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9098,7 +9180,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9133,7 +9215,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_275a1abe5512c9a8(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9172,7 +9254,7 @@ _gostring_ _wrap_dist_scan_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9211,7 +9293,7 @@ _gostring_ _wrap_dist_permute_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_32986ee8d2782763(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -9234,7 +9316,7 @@ _gostring_ _wrap_dist_barrier_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9263,7 +9345,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9290,7 +9372,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9317,7 +9399,7 @@ _gostring_ _wrap_dist_group_create_cdist_275a1abe5512c9a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9338,7 +9420,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9351,7 +9433,7 @@ intgo _wrap_dist_group_size_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9366,7 +9448,7 @@ intgo _wrap_dist_group_rank_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9378,7 +9460,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_275a1abe5512c9a8(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9391,7 +9473,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_275a1abe5512c9a8
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9403,7 +9485,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_275a1abe5512c9a8(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9416,7 +9498,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_275a1abe5512
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9428,7 +9510,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9441,7 +9523,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_275a1abe5512c9a8
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9453,7 +9535,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9466,7 +9548,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_275a1abe5512c9a8(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_275a1abe5512c9a8() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_32986ee8d2782763() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9477,7 +9559,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_275a1abe5
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9487,7 +9569,7 @@ void _wrap_delete_dist_communication_options_cdist_275a1abe5512c9a8(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9512,7 +9594,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_275a1abe5512c9a8(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9524,7 +9606,7 @@ void _wrap_dist_apply_options_kind_set_cdist_275a1abe5512c9a8(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9537,7 +9619,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_275a1abe5512c9a8(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9549,7 +9631,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_275a1abe5512c9a8(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9562,7 +9644,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_275a1abe5512c9a8(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9574,7 +9656,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_275a1abe5512c9a8(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9587,7 +9669,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_275a1abe5512c9a8(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9599,7 +9681,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_275a1abe5512c9a8(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9612,7 +9694,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_275a1abe5512c9a8(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_275a1abe5512c9a8() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_32986ee8d2782763() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9623,7 +9705,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9633,7 +9715,7 @@ void _wrap_delete_dist_apply_options_cdist_275a1abe5512c9a8(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9649,7 +9731,7 @@ void _wrap_dist_apply_options_set_states_cdist_275a1abe5512c9a8(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9661,7 +9743,7 @@ void _wrap_dist_apply_options_set_function_cdist_275a1abe5512c9a8(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9671,7 +9753,7 @@ void _wrap_dist_apply_options_want_norm_cdist_275a1abe5512c9a8(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_275a1abe5512c9a8(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9684,7 +9766,7 @@ double _wrap_dist_apply_options_norm_cdist_275a1abe5512c9a8(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9723,7 +9805,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_275a1abe5512c9a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_275a1abe5512c9a8(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -9749,7 +9831,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_275a1abe5512c9a8(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_275a1abe5512c9a8(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_32986ee8d2782763(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9772,7 +9854,7 @@ _gostring_ _wrap_dist_work_test_cdist_275a1abe5512c9a8(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9795,7 +9877,7 @@ _gostring_ _wrap_dist_work_wait_cdist_275a1abe5512c9a8(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -9822,7 +9904,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9843,7 +9925,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -9853,7 +9935,7 @@ void _wrap_dist_work_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9874,7 +9956,7 @@ _gostring_ _wrap_dist_work_start_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -9897,7 +9979,7 @@ _gostring_ _wrap_dist_work_ready_cdist_275a1abe5512c9a8(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9925,7 +10007,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -9958,7 +10040,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -9985,7 +10067,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_275a1abe5512c9a8(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10012,7 +10094,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_275a1abe5512c9a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10039,7 +10121,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10066,7 +10148,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_275a1abe5512c9a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10102,7 +10184,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10125,7 +10207,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10148,7 +10230,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_275a1abe5512c9a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -10176,7 +10258,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_275a1abe5512c9a8(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -10189,7 +10271,7 @@ long long _wrap_dist_value_retain_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -10199,7 +10281,7 @@ void _wrap_dist_value_release_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10212,7 +10294,7 @@ intgo _wrap_dist_value_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10225,7 +10307,7 @@ long long _wrap_dist_value_size_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -10240,7 +10322,7 @@ long long _wrap_dist_value_item_cdist_275a1abe5512c9a8(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10255,7 +10337,7 @@ _gostring_ _wrap_dist_value_key_cdist_275a1abe5512c9a8(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10275,7 +10357,7 @@ long long _wrap_dist_value_get_cdist_275a1abe5512c9a8(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -10311,7 +10393,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_275a1abe5512c9a8(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10324,7 +10406,7 @@ long long _wrap_dist_value_variable_cdist_275a1abe5512c9a8(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10354,7 +10436,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10382,7 +10464,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10411,7 +10493,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_275a1abe5512c9a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10424,7 +10506,7 @@ _gostring_ _wrap_dist_value_text_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10437,7 +10519,7 @@ long long _wrap_dist_value_object_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_275a1abe5512c9a8(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_32986ee8d2782763(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10462,7 +10544,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_275a1abe5512c9a8(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_32986ee8d2782763(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -10485,7 +10567,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10497,7 +10579,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_275a1abe5512c9a8(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10510,7 +10592,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_275a1abe5512c9a8(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10529,7 +10611,7 @@ void _wrap_dist_variable_options_name_set_cdist_275a1abe5512c9a8(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10542,7 +10624,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_275a1abe5512c9a8(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10554,7 +10636,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_275a1abe5512c9a8(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10567,7 +10649,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_275a1abe5512c9a8(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10579,7 +10661,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_275a1abe5512c9a8(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10592,7 +10674,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_275a1abe5512c9a8(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10604,7 +10686,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_275a1abe5512c9a8(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10617,7 +10699,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_275a1abe5512c9a8(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_275a1abe5512c9a8() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_32986ee8d2782763() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10628,7 +10710,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_275a1abe5512c9a8() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10638,7 +10720,7 @@ void _wrap_delete_dist_variable_options_cdist_275a1abe5512c9a8(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_275a1abe5512c9a8(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10650,7 +10732,7 @@ void _wrap_dist_variable_options_set_initial_cdist_275a1abe5512c9a8(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10680,7 +10762,7 @@ _gostring_ _wrap_dist_variable_create_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10690,7 +10772,7 @@ void _wrap_dist_variable_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10703,7 +10785,7 @@ _gostring_ _wrap_dist_variable_name_cdist_275a1abe5512c9a8(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10716,7 +10798,7 @@ intgo _wrap_dist_variable_num_copies_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10754,7 +10836,7 @@ _gostring_ _wrap_dist_variable_component_cdist_275a1abe5512c9a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10779,7 +10861,7 @@ _gostring_ _wrap_dist_variable_read_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10806,7 +10888,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10831,7 +10913,7 @@ _gostring_ _wrap_dist_replica_read_cdist_275a1abe5512c9a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10863,7 +10945,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10900,7 +10982,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10913,7 +10995,7 @@ _gostring_ _wrap_dist_variable_class_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10926,7 +11008,7 @@ intgo _wrap_dist_variable_synchronization_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10939,7 +11021,7 @@ intgo _wrap_dist_variable_aggregation_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10952,7 +11034,7 @@ intgo _wrap_dist_variable_trainable_cdist_275a1abe5512c9a8(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -10967,7 +11049,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_275a1abe5512c9a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11001,7 +11083,7 @@ _gostring_ _wrap_dist_variable_device_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11026,7 +11108,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_275a1abe5512c9a8(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11053,7 +11135,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11082,7 +11164,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_275a1abe5512c9a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11111,7 +11193,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11142,7 +11224,7 @@ _gostring_ _wrap_dist_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11173,7 +11255,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_275a1abe5512c9a8(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11206,7 +11288,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11233,7 +11315,7 @@ _gostring_ _wrap_dist_gather_cdist_275a1abe5512c9a8(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -11263,7 +11345,7 @@ _gostring_ _wrap_dist_update_cdist_275a1abe5512c9a8(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_275a1abe5512c9a8(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_32986ee8d2782763(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -11275,7 +11357,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_275a1abe5512c9a8(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_275a1abe5512c9a8(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_32986ee8d2782763(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11288,7 +11370,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_275a1abe5512c9a8(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_275a1abe5512c9a8() {
+dist_update_options *_wrap_new_dist_update_options_cdist_32986ee8d2782763() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -11299,7 +11381,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_275a1abe5512c9a8(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_32986ee8d2782763(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -11309,7 +11391,7 @@ void _wrap_delete_dist_update_options_cdist_275a1abe5512c9a8(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11345,7 +11427,7 @@ _gostring_ _wrap_dist_replica_update_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11370,7 +11452,7 @@ _gostring_ _wrap_dist_local_results_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11397,7 +11479,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_275a1abe5512c9a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_32986ee8d2782763(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11425,7 +11507,7 @@ _gostring_ _wrap_dist_destination_device_cdist_275a1abe5512c9a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11461,7 +11543,7 @@ _gostring_ _wrap_dist_update_values_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11495,7 +11577,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11508,7 +11590,7 @@ long long _wrap_dist_value_container_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11537,7 +11619,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11568,7 +11650,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_275a1abe5512c9a8(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11595,7 +11677,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_275a1abe5512c9a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11622,7 +11704,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_275a1abe5512c9a8(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_32986ee8d2782763(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11645,7 +11727,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_275a1abe5512c9a8(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11657,7 +11739,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_275a1abe5512c9a8(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11670,7 +11752,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_275a1abe5512c9a8(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11682,7 +11764,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_275a1abe5512c9a8(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11695,7 +11777,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11714,7 +11796,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_275a1abe5512c9a8
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11727,7 +11809,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_275a1abe55
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -11739,7 +11821,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_275a1abe
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11752,7 +11834,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_275
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11762,7 +11844,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_275a1abe5512c9a8(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_275a1abe5512c9a8() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_32986ee8d2782763() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -11773,7 +11855,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_275a1abe551
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11783,7 +11865,7 @@ void _wrap_delete_dist_cross_device_options_cdist_275a1abe5512c9a8(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -11795,7 +11877,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11811,7 +11893,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_275a1abe5512c9a8(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_275a1abe5512c9a8(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -11834,7 +11916,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_275a1abe5512c9a8(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -11844,7 +11926,7 @@ void _wrap_dist_cross_device_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11857,7 +11939,7 @@ intgo _wrap_dist_cross_device_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11870,7 +11952,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11883,7 +11965,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11895,7 +11977,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_275a1abe5512c9a8(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11908,7 +11990,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -11920,7 +12002,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11933,7 +12015,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11945,7 +12027,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_275a1abe5512c9a8(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11958,7 +12040,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_275a1abe5512c9a8(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11970,7 +12052,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_275a1abe5512c9a8(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11983,7 +12065,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_275a1abe5512c9a8(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -11995,7 +12077,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_275a1abe5512c9a8(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -12008,7 +12090,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_275a1abe5512c9a8(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12020,7 +12102,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_275a1abe5512c9a8(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12033,7 +12115,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_275a1abe5512c9a8(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12045,7 +12127,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_275a1abe5512c9a8(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12058,7 +12140,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_275a1abe5512c9a8(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12070,7 +12152,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_275a1abe5512c9a8(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12083,7 +12165,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_275a1abe5512c9a8(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12095,7 +12177,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_275a1abe5512c9a8(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12108,7 +12190,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12120,7 +12202,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_275a1abe5512c9a8(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12133,7 +12215,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_275a1abe5512c9a8(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12145,7 +12227,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_275a1abe5512c9a8(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12158,7 +12240,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_275a1abe5512c9a8(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12170,7 +12252,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_275a1abe5512c9a8(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12183,7 +12265,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_275a1abe5512c9a8(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12195,7 +12277,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_275a1abe5512c9a8(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12208,7 +12290,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_275a1abe5512c9a8(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12220,7 +12302,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_275a1abe5512c9a8(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12233,7 +12315,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_275a1abe5512c9a8(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12245,7 +12327,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_275a1abe5512c9
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12258,7 +12340,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_275a1abe5512c
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12270,7 +12352,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_275a1abe5512c9a8(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12283,7 +12365,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_275a1abe5512c9a8() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_32986ee8d2782763() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -12294,7 +12376,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -12304,7 +12386,7 @@ void _wrap_delete_dist_dataset_options_cdist_275a1abe5512c9a8(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_275a1abe5512c9a8(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12318,7 +12400,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_275a1abe5512c9a8(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -12350,7 +12432,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_275a1abe5512c9a8(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12381,7 +12463,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_275a1abe5512c9a8(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_32986ee8d2782763(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12393,7 +12475,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_275a1abe5512c9a8(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_32986ee8d2782763(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12406,7 +12488,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_275a1abe5512c9a8(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_32986ee8d2782763(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12418,7 +12500,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_275a1abe5512c9a8(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_32986ee8d2782763(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12431,7 +12513,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_275a1abe5512c9a8(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_32986ee8d2782763(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12443,7 +12525,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_275a1abe5512c9a8(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_32986ee8d2782763(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12456,7 +12538,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_275a1abe5512c9a8(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_275a1abe5512c9a8() {
+dist_input_context *_wrap_new_dist_input_context_cdist_32986ee8d2782763() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -12467,7 +12549,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_32986ee8d2782763(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -12477,7 +12559,7 @@ void _wrap_delete_dist_input_context_cdist_275a1abe5512c9a8(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_275a1abe5512c9a8(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_32986ee8d2782763(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12502,7 +12584,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_275a1abe5512c9a
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12532,7 +12614,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_275a1abe5512c9a8(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12542,7 +12624,7 @@ void _wrap_dist_dataset_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12565,7 +12647,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_275a1abe5512c9a8(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_32986ee8d2782763(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12577,7 +12659,7 @@ void _wrap_dist_position_pass_set_cdist_275a1abe5512c9a8(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12590,7 +12672,7 @@ long long _wrap_dist_position_pass_get_cdist_275a1abe5512c9a8(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_275a1abe5512c9a8(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_32986ee8d2782763(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12602,7 +12684,7 @@ void _wrap_dist_position_elements_set_cdist_275a1abe5512c9a8(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12615,7 +12697,7 @@ long long _wrap_dist_position_elements_get_cdist_275a1abe5512c9a8(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_275a1abe5512c9a8(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_32986ee8d2782763(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12627,7 +12709,7 @@ void _wrap_dist_position_examples_set_cdist_275a1abe5512c9a8(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12640,7 +12722,7 @@ long long _wrap_dist_position_examples_get_cdist_275a1abe5512c9a8(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_275a1abe5512c9a8(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_32986ee8d2782763(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12652,7 +12734,7 @@ void _wrap_dist_position_batches_set_cdist_275a1abe5512c9a8(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12665,7 +12747,7 @@ long long _wrap_dist_position_batches_get_cdist_275a1abe5512c9a8(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_275a1abe5512c9a8() {
+dist_position *_wrap_new_dist_position_cdist_32986ee8d2782763() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12676,7 +12758,7 @@ dist_position *_wrap_new_dist_position_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_position_cdist_275a1abe5512c9a8(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12686,7 +12768,7 @@ void _wrap_delete_dist_position_cdist_275a1abe5512c9a8(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_32986ee8d2782763(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12709,7 +12791,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_32986ee8d2782763(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -12734,7 +12816,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_275a1abe5512c9a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12757,7 +12839,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -12767,7 +12849,7 @@ void _wrap_dist_iterator_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -12809,7 +12891,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_275a1abe5512c9a8(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12840,7 +12922,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_275a1abe5512c9a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12863,7 +12945,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_275a1abe5512c9a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -12893,7 +12975,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -12916,7 +12998,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_275a1abe5512c9a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12939,7 +13021,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_275a1abe5512c9a8(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12951,7 +13033,7 @@ void _wrap_dist_drift_num_copies_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12964,7 +13046,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_275a1abe5512c9a8(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -12976,7 +13058,7 @@ void _wrap_dist_drift_replica_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12989,7 +13071,7 @@ intgo _wrap_dist_drift_replica_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13001,7 +13083,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_275a1abe5512c9a8(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13014,7 +13096,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_275a1abe5512c9a8(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -13026,7 +13108,7 @@ void _wrap_dist_drift_element_set_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13039,7 +13121,7 @@ long long _wrap_dist_drift_element_get_cdist_275a1abe5512c9a8(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_275a1abe5512c9a8() {
+dist_drift *_wrap_new_dist_drift_cdist_32986ee8d2782763() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -13050,7 +13132,7 @@ dist_drift *_wrap_new_dist_drift_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -13060,7 +13142,7 @@ void _wrap_delete_dist_drift_cdist_275a1abe5512c9a8(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -13085,7 +13167,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_275a1abe5512c9a8(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -13117,7 +13199,7 @@ _gostring_ _wrap_dist_metric_create_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13155,7 +13237,7 @@ _gostring_ _wrap_dist_metric_update_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -13180,7 +13262,7 @@ _gostring_ _wrap_dist_metric_result_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -13203,7 +13285,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_275a1abe5512c9a8(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13216,7 +13298,7 @@ intgo _wrap_dist_metric_kind_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13229,7 +13311,7 @@ _gostring_ _wrap_dist_metric_name_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -13242,7 +13324,7 @@ long long _wrap_dist_metric_variable_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -13252,7 +13334,7 @@ void _wrap_dist_metric_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13290,7 +13372,7 @@ _gostring_ _wrap_dist_average_loss_cdist_275a1abe5512c9a8(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13321,7 +13403,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_275a1abe5512c9a8(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13342,7 +13424,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13363,7 +13445,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13384,7 +13466,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_275a1abe5512c9a8(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_275a1abe5512c9a8() {
+long long _wrap_dist_get_strategy_cdist_32986ee8d2782763() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -13395,7 +13477,7 @@ long long _wrap_dist_get_strategy_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_275a1abe5512c9a8() {
+intgo _wrap_dist_has_strategy_cdist_32986ee8d2782763() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13406,7 +13488,7 @@ intgo _wrap_dist_has_strategy_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_275a1abe5512c9a8() {
+intgo _wrap_dist_in_cross_replica_context_cdist_32986ee8d2782763() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13417,7 +13499,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_275a1abe5512c9a8() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_275a1abe5512c9a8() {
+long long _wrap_dist_get_replica_cdist_32986ee8d2782763() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -13428,7 +13510,7 @@ long long _wrap_dist_get_replica_cdist_275a1abe5512c9a8() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13451,7 +13533,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13472,7 +13554,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_275a1abe5512c9a8(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -13484,7 +13566,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_275a1abe5512c9a8(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13497,7 +13579,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_275a1abe5512c9a8(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -13509,7 +13591,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_275a1abe5512c9a8(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -13522,7 +13604,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_275a1abe5512c9a8
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_275a1abe5512c9a8() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_32986ee8d2782763() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -13533,7 +13615,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13543,7 +13625,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_275a1abe5512c9a8(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13564,7 +13646,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_275a1abe5512c9a8(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13585,7 +13667,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_275a1abe5512c9a8(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_275a1abe5512c9a8(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13606,7 +13688,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_275a1abe5512c9a8(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13640,7 +13722,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13674,7 +13756,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13704,7 +13786,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13717,7 +13799,7 @@ long long _wrap_dist_checkpoint_size_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13732,7 +13814,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13775,7 +13857,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13805,7 +13887,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13818,7 +13900,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_275a1abe5512c9a8(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13833,7 +13915,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_275a1abe5512c9a8(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13853,7 +13935,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -13863,7 +13945,7 @@ void _wrap_dist_checkpoint_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -13875,7 +13957,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -13887,7 +13969,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_275a1abe5512c9a8() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_275a1abe5512c9a8() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_32986ee8d2782763() {
   int result;
   intgo _swig_go_result;
   
@@ -13899,7 +13981,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13918,7 +14000,7 @@ void _wrap_dist_preemption_options_path_set_cdist_275a1abe5512c9a8(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13931,7 +14013,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_275a1abe5512c9a8(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -13943,7 +14025,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_275a1abe5512c9a8(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13956,7 +14038,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_275a1abe5512c9a8(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_275a1abe5512c9a8() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_32986ee8d2782763() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -13967,7 +14049,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -13977,7 +14059,7 @@ void _wrap_delete_dist_preemption_options_cdist_275a1abe5512c9a8(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_275a1abe5512c9a8(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -13991,7 +14073,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_275a1abe5512c9a8(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_32986ee8d2782763(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -14016,7 +14098,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_275a1abe5512c9a8(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14026,7 +14108,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_275a1abe5512c9a8(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14036,7 +14118,7 @@ void _wrap_dist_preemption_notify_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14064,7 +14146,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14089,7 +14171,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_275a1abe5512c9a8(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14099,7 +14181,7 @@ void _wrap_dist_preemption_count_run_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14112,7 +14194,552 @@ long long _wrap_dist_preemption_total_run_calls_cdist_275a1abe5512c9a8(long long
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_275a1abe5512c9a8() {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+  dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_threads = arg2;
+  
+}
+
+
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0) {
+  dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_threads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+  dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_queued = arg2;
+  
+}
+
+
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0) {
+  dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_queued);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rpc_server_options_count_memory_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0) {
+  dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
+  
+  arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
+  
+  dist_rpc_server_options_count_memory(arg1);
+  
+}
+
+
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_32986ee8d2782763() {
+  dist_rpc_server_options *result = 0 ;
+  dist_rpc_server_options *_swig_go_result;
+  
+  
+  result = (dist_rpc_server_options *)new_dist_rpc_server_options();
+  *(dist_rpc_server_options **)&_swig_go_result = (dist_rpc_server_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_rpc_server_options_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0) {
+  dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
+  
+  arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
+  
+  delete_dist_rpc_server_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_rpc_server_create_cdist_32986ee8d2782763(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+  char *arg1 = (char *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
+  dist_rpc_server **arg4 = (dist_rpc_server **) 0 ;
+  std::string text1 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = text1.empty() ? nullptr : &text1[1];
+  
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = *(dist_rpc_server_options **)&_swig_go_2; 
+  arg4 = (dist_rpc_server **)_swig_go_3; 
+  
+  result = (dist_status)dist_rpc_server_create((char const *)arg1,(char const *)arg2,(dist_rpc_server_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_rpc_server_register_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_release_fn arg5 = (dist_release_fn) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_rpc_server *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  {
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_method : nullptr; arg4 = dist_swig::pointer(token); arg5 = dist_swig::on_release; 
+  }
+  
+  result = (dist_status)dist_rpc_server_register(arg1,(char const *)arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_rpc_server_start_cdist_32986ee8d2782763(long long _swig_go_0) {
+  dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_rpc_server *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_rpc_server_start(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_rpc_server_address_cdist_32986ee8d2782763(long long _swig_go_0) {
+  dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_rpc_server *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_rpc_server_address((dist_rpc_server const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+  dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_rpc_server *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_rpc_server_destroy(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_32986ee8d2782763(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+  dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_32986ee8d2782763(dist_rpc_client_options *_swig_go_0) {
+  dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rpc_client_options_count_memory_cdist_32986ee8d2782763(dist_rpc_client_options *_swig_go_0) {
+  dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
+  
+  arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
+  
+  dist_rpc_client_options_count_memory(arg1);
+  
+}
+
+
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_32986ee8d2782763() {
+  dist_rpc_client_options *result = 0 ;
+  dist_rpc_client_options *_swig_go_result;
+  
+  
+  result = (dist_rpc_client_options *)new_dist_rpc_client_options();
+  *(dist_rpc_client_options **)&_swig_go_result = (dist_rpc_client_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_rpc_client_options_cdist_32986ee8d2782763(dist_rpc_client_options *_swig_go_0) {
+  dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
+  
+  arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
+  
+  delete_dist_rpc_client_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_rpc_client_create_cdist_32986ee8d2782763(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+  char *arg1 = (char *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
+  dist_rpc_client **arg4 = (dist_rpc_client **) 0 ;
+  std::string text1 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = text1.empty() ? nullptr : &text1[1];
+  
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = *(dist_rpc_client_options **)&_swig_go_2; 
+  arg4 = (dist_rpc_client **)_swig_go_3; 
+  
+  result = (dist_status)dist_rpc_client_create((char const *)arg1,(char const *)arg2,(dist_rpc_client_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rpc_client_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+  dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
+  
+  arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_rpc_client_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+  dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0) {
+  dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rpc_call_options_cancel_set_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+  dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
+  dist_cancel *arg2 = (dist_cancel *) 0 ;
+  
+  arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
+  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cancel = arg2;
+  
+}
+
+
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0) {
+  dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
+  dist_cancel *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
+  
+  result = (dist_cancel *) ((arg1)->cancel);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_32986ee8d2782763() {
+  dist_rpc_call_options *result = 0 ;
+  dist_rpc_call_options *_swig_go_result;
+  
+  
+  result = (dist_rpc_call_options *)new_dist_rpc_call_options();
+  *(dist_rpc_call_options **)&_swig_go_result = (dist_rpc_call_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_rpc_call_options_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0) {
+  dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
+  
+  arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
+  
+  delete_dist_rpc_call_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_rpc_call_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+  dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_rpc_call_options *arg4 = (dist_rpc_call_options *) 0 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = *(dist_rpc_call_options **)&_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_rpc_call(arg1,(char const *)arg2,arg3,(dist_rpc_call_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_rpc_begin_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+  dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_rpc_call_options *arg4 = (dist_rpc_call_options *) 0 ;
+  dist_remote_value **arg5 = (dist_remote_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = *(dist_rpc_call_options **)&_swig_go_3; 
+  arg5 = (dist_remote_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_rpc_begin(arg1,(char const *)arg2,arg3,(dist_rpc_call_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_rpc_client_methods_cdist_32986ee8d2782763(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+  dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
+  dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_rpc_call_options **)&_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_rpc_client_methods(arg1,(dist_rpc_call_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_remote_value_get_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_remote_value *arg1 = (dist_remote_value *) 0 ;
+  int64_t arg2 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_remote_value_get(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_remote_value_ready_cdist_32986ee8d2782763(long long _swig_go_0) {
+  dist_remote_value *arg1 = (dist_remote_value *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_remote_value_ready(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_remote_value_cancel_cdist_32986ee8d2782763(long long _swig_go_0) {
+  dist_remote_value *arg1 = (dist_remote_value *) 0 ;
+  
+  arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_remote_value_cancel(arg1);
+  
+}
+
+
+long long _wrap_dist_remote_value_retain_cdist_32986ee8d2782763(long long _swig_go_0) {
+  dist_remote_value *arg1 = (dist_remote_value *) 0 ;
+  dist_remote_value *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_remote_value *)dist_remote_value_retain(arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_remote_value_release_cdist_32986ee8d2782763(long long _swig_go_0) {
+  dist_remote_value *arg1 = (dist_remote_value *) 0 ;
+  
+  arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_remote_value_release(arg1);
+  
+}
+
+
+dist_topology_options *_wrap_new_dist_topology_options_cdist_32986ee8d2782763() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -14123,7 +14750,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_275a1abe5512c9a8() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_275a1abe5512c9a8(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_32986ee8d2782763(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -14133,7 +14760,7 @@ void _wrap_delete_dist_topology_options_cdist_275a1abe5512c9a8(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14166,7 +14793,7 @@ _gostring_ _wrap_dist_topology_create_cdist_275a1abe5512c9a8(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -14176,7 +14803,7 @@ void _wrap_dist_topology_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14209,7 +14836,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_275a1abe5512c9a8(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -14219,7 +14846,7 @@ void _wrap_dist_device_assignment_destroy_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_275a1abe5512c9a8(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_32986ee8d2782763(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -14242,7 +14869,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_275a1abe5512c9a8(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14255,7 +14882,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_275a1abe5512c9a8(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14268,7 +14895,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_275a1abe5512c9a8(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14281,7 +14908,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_275a1abe5512c9a8(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -14294,7 +14921,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_275a1abe5512c9a8(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14319,7 +14946,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_275a1abe5512c9a8(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14344,7 +14971,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_275a1abe5512c9a8(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14369,7 +14996,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -14404,7 +15031,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_275a1abe5512c9a8(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -14439,7 +15066,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_275a1abe5512c9a8(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -14470,7 +15097,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_275a1abe5512c9a8(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -14493,7 +15120,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_275a1abe5512c9a8(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -14506,7 +15133,7 @@ long long _wrap_dist_device_assignment_topology_cdist_275a1abe5512c9a8(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14519,7 +15146,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_275a1abe5512c9a8(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14532,7 +15159,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_275a1abe5512c9a8(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14559,7 +15186,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_275a1abe5512c9a8(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14596,7 +15223,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_275a1abe5512c9a8(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14633,7 +15260,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_275a1abe5512c9a8(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14645,7 +15272,7 @@ void _wrap_dist_partition_kind_set_cdist_275a1abe5512c9a8(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14658,7 +15285,7 @@ intgo _wrap_dist_partition_kind_get_cdist_275a1abe5512c9a8(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14670,7 +15297,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_275a1abe5512c9a8(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14683,7 +15310,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_275a1abe5512c9a8(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14695,7 +15322,7 @@ void _wrap_dist_partition_logical_device_set_cdist_275a1abe5512c9a8(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14708,7 +15335,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_275a1abe5512c9a8(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14720,7 +15347,7 @@ void _wrap_dist_partition_uneven_set_cdist_275a1abe5512c9a8(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14733,7 +15360,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_275a1abe5512c9a8(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -14745,7 +15372,7 @@ void _wrap_dist_partition_spmd_set_cdist_275a1abe5512c9a8(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14758,7 +15385,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_275a1abe5512c9a8(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_275a1abe5512c9a8() {
+dist_partition *_wrap_new_dist_partition_cdist_32986ee8d2782763() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -14769,7 +15396,7 @@ dist_partition *_wrap_new_dist_partition_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -14779,7 +15406,7 @@ void _wrap_delete_dist_partition_cdist_275a1abe5512c9a8(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_32986ee8d2782763(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14793,7 +15420,7 @@ void _wrap_dist_partition_set_shape_cdist_275a1abe5512c9a8(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_32986ee8d2782763(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14807,7 +15434,7 @@ void _wrap_dist_partition_set_dimensions_cdist_275a1abe5512c9a8(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14828,7 +15455,7 @@ _gostring_ _wrap_dist_partition_check_cdist_275a1abe5512c9a8(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_275a1abe5512c9a8(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_32986ee8d2782763(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -14840,7 +15467,7 @@ void _wrap_dist_split_options_uneven_set_cdist_275a1abe5512c9a8(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_275a1abe5512c9a8(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_32986ee8d2782763(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14853,7 +15480,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_275a1abe5512c9a8(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_275a1abe5512c9a8() {
+dist_split_options *_wrap_new_dist_split_options_cdist_32986ee8d2782763() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -14864,7 +15491,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_275a1abe5512c9a8(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_32986ee8d2782763(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -14874,7 +15501,7 @@ void _wrap_delete_dist_split_options_cdist_275a1abe5512c9a8(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -14901,7 +15528,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_275a1abe5512c9a8(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14926,7 +15553,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_275a1abe5512c9a8(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14939,7 +15566,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_275a1abe5512c9a8(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -14952,7 +15579,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_275a1abe5512c9a8(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_32986ee8d2782763(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -14975,7 +15602,7 @@ _gostring_ _wrap_dist_value_partition_cdist_275a1abe5512c9a8(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -14987,7 +15614,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_275a1abe5512c9a8(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15000,7 +15627,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_275a1abe5512c9a8(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -15012,7 +15639,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_275a1abe5512c9a8(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -15025,7 +15652,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_275a1abe5512c9a8(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_275a1abe5512c9a8() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_32986ee8d2782763() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -15036,7 +15663,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -15046,7 +15673,7 @@ void _wrap_delete_dist_devices_options_cdist_275a1abe5512c9a8(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_275a1abe5512c9a8(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15058,7 +15685,7 @@ void _wrap_dist_devices_options_add_result_cdist_275a1abe5512c9a8(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15092,7 +15719,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_275a1abe5512c9a8(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_275a1abe5512c9a8(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_32986ee8d2782763(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15105,7 +15732,7 @@ intgo _wrap_dist_device_replica_cdist_275a1abe5512c9a8(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15137,7 +15764,7 @@ _gostring_ _wrap_dist_device_axis_cdist_275a1abe5512c9a8(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -15167,7 +15794,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_275a1abe5512c9a8(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_32986ee8d2782763(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -15179,7 +15806,7 @@ void _wrap_dist_halo_ndim_set_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_32986ee8d2782763(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15192,7 +15819,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_275a1abe5512c9a8() {
+dist_halo *_wrap_new_dist_halo_cdist_32986ee8d2782763() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -15203,7 +15830,7 @@ dist_halo *_wrap_new_dist_halo_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_32986ee8d2782763(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -15213,7 +15840,7 @@ void _wrap_delete_dist_halo_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15227,7 +15854,7 @@ void _wrap_dist_halo_set_parts_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15241,7 +15868,7 @@ void _wrap_dist_halo_set_low_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15255,7 +15882,7 @@ void _wrap_dist_halo_set_high_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -15269,7 +15896,7 @@ void _wrap_dist_halo_set_edges_cdist_275a1abe5512c9a8(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -15304,7 +15931,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_275a1abe5512c9a8(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_32986ee8d2782763(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -15341,7 +15968,7 @@ _gostring_ _wrap_dist_reshard_cdist_275a1abe5512c9a8(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_275a1abe5512c9a8(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_32986ee8d2782763(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -15370,7 +15997,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_275a1abe5512c9a8(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15390,7 +16017,7 @@ intgo _wrap_fail_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15410,7 +16037,32 @@ intgo _wrap_fail_as_told_cdist_275a1abe5512c9a8(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_275a1abe5512c9a8(Text *_swig_go_0) {
+_gostring_ _wrap_rpc_arguments_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_value **arg1 = (dist_value **) 0 ;
+  size_t arg2 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_value **)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)rpc_arguments((dist_value *const *)arg1,SWIG_STD_MOVE(arg2),arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_text_cdist_32986ee8d2782763(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15423,7 +16075,7 @@ _gostring_ _wrap_Text_text_cdist_275a1abe5512c9a8(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -15446,7 +16098,7 @@ _gostring_ _wrap_Text_explain_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -15469,7 +16121,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_275a1abe5512c9a8(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -15492,7 +16144,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_275a1abe5512c9a8(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -15515,7 +16167,7 @@ _gostring_ _wrap_Text_describe_value_cdist_275a1abe5512c9a8(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -15538,7 +16190,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_275a1abe5512c9a8(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -15561,7 +16213,7 @@ _gostring_ _wrap_Text_write_trace_cdist_275a1abe5512c9a8(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -15591,7 +16243,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_275a1abe5512c9a8(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -15614,7 +16266,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_275a1abe5512c9a8(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_32986ee8d2782763(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15642,7 +16294,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_275a1abe5512c9a8(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_275a1abe5512c9a8() {
+Text *_wrap_new_Text_cdist_32986ee8d2782763() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -15653,7 +16305,7 @@ Text *_wrap_new_Text_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_Text_cdist_275a1abe5512c9a8(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_32986ee8d2782763(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -15663,7 +16315,7 @@ void _wrap_delete_Text_cdist_275a1abe5512c9a8(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -15686,7 +16338,7 @@ _gostring_ _wrap_Stragglers_read_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_32986ee8d2782763(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15699,7 +16351,7 @@ long long _wrap_Stragglers_size_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15714,7 +16366,7 @@ intgo _wrap_Stragglers_collective_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15729,7 +16381,7 @@ intgo _wrap_Stragglers_group_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15744,7 +16396,7 @@ intgo _wrap_Stragglers_replica_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -15759,7 +16411,7 @@ intgo _wrap_Stragglers_worker_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15774,7 +16426,7 @@ long long _wrap_Stragglers_rounds_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15789,7 +16441,7 @@ long long _wrap_Stragglers_times_last_cdist_275a1abe5512c9a8(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15804,7 +16456,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_275a1abe5512c9a8(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15819,7 +16471,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_275a1abe5512c9a8(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -15834,7 +16486,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_275a1abe5512c9a8() {
+Stragglers *_wrap_new_Stragglers_cdist_32986ee8d2782763() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -15845,7 +16497,7 @@ Stragglers *_wrap_new_Stragglers_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_32986ee8d2782763(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -15855,7 +16507,7 @@ void _wrap_delete_Stragglers_cdist_275a1abe5512c9a8(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_275a1abe5512c9a8(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_32986ee8d2782763(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15868,7 +16520,7 @@ long long _wrap_Numbers_size_cdist_275a1abe5512c9a8(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -15883,7 +16535,7 @@ long long _wrap_Numbers_at_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15895,7 +16547,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_275a1abe5512c9a8(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15907,7 +16559,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_275a1abe5512c9a8(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15919,7 +16571,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_275a1abe5512c9a8(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -15931,7 +16583,7 @@ void _wrap_Numbers_topology_serialized_cdist_275a1abe5512c9a8(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -15943,7 +16595,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_275a1abe5512c9a8(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15970,7 +16622,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_275a1abe5512c9a8(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -15997,7 +16649,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_275a1abe5512c9a
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_32986ee8d2782763(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -16009,7 +16661,7 @@ void _wrap_Numbers_partition_shape_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_32986ee8d2782763(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -16021,7 +16673,7 @@ void _wrap_Numbers_partition_dimensions_cdist_275a1abe5512c9a8(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_32986ee8d2782763(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -16046,7 +16698,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_275a1abe5512c9a8(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -16086,7 +16738,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_275a1abe5512c9a8(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -16109,7 +16761,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_275a1abe5512c9a8(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_275a1abe5512c9a8() {
+Numbers *_wrap_new_Numbers_cdist_32986ee8d2782763() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -16120,7 +16772,7 @@ Numbers *_wrap_new_Numbers_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_Numbers_cdist_275a1abe5512c9a8(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_32986ee8d2782763(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -16130,7 +16782,7 @@ void _wrap_delete_Numbers_cdist_275a1abe5512c9a8(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_275a1abe5512c9a8(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -16155,7 +16807,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_275a1abe5512c9a8(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -16186,7 +16838,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_275a1abe5512c9a8(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16213,7 +16865,7 @@ void _wrap_tensor_at_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_275a1abe5512c9a8(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_32986ee8d2782763(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16234,7 +16886,7 @@ void _wrap_Destinations_add_cdist_275a1abe5512c9a8(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_275a1abe5512c9a8(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_32986ee8d2782763(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -16247,7 +16899,7 @@ dist_destination *_wrap_Destinations_get_cdist_275a1abe5512c9a8(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_275a1abe5512c9a8() {
+Destinations *_wrap_new_Destinations_cdist_32986ee8d2782763() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -16258,7 +16910,7 @@ Destinations *_wrap_new_Destinations_cdist_275a1abe5512c9a8() {
 }
 
 
-void _wrap_delete_Destinations_cdist_275a1abe5512c9a8(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_32986ee8d2782763(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -16268,7 +16920,7 @@ void _wrap_delete_Destinations_cdist_275a1abe5512c9a8(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -16306,7 +16958,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_275a1abe5512c9a8(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_275a1abe5512c9a8(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -16344,7 +16996,7 @@ _gostring_ _wrap_quick_broadcast_cdist_275a1abe5512c9a8(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_275a1abe5512c9a8(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -16372,7 +17024,7 @@ _gostring_ _wrap_run_until_cdist_275a1abe5512c9a8(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_275a1abe5512c9a8(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
