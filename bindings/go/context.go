@@ -19,6 +19,11 @@ type canceller struct {
 
 // cancelWith watches a context, until end.
 func cancelWith(ctx context.Context) (*canceller, error) {
+	return cancelWhere(ctx, func() bool { return true })
+}
+
+// cancelWhere is cancelWith, which asks nothing where `asks` is false at the end of the context.
+func cancelWhere(ctx context.Context, asks func() bool) (*canceller, error) {
 	if ctx == nil || ctx.Done() == nil {
 		return nil, nil
 	}
@@ -29,7 +34,9 @@ func cancelWith(ctx context.Context) (*canceller, error) {
 	c := &canceller{native: native, asked: make(chan struct{})}
 	ask := func() {
 		defer close(c.asked)
-		_ = cdist.Dist_cancel_signal(c.native, why(ctx).Error()) // refuses only what no program can give here
+		if asks() {
+			_ = cdist.Dist_cancel_signal(c.native, why(ctx).Error()) // refuses only what no program can give here
+		}
 	}
 	if ctx.Err() != nil { // what begins with it ends at once
 		ask()

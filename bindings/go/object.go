@@ -81,6 +81,13 @@ func (o *object) inUse() int {
 	return o.users
 }
 
+// waitable lets who holds o.mu wait for uses that end.
+func (o *object) waitable() {
+	if o.idle == nil {
+		o.idle = sync.NewCond(&o.mu)
+	}
+}
+
 // close ends the object, at once or after the calls that use it.
 func (o *object) close() {
 	o.mu.Lock()

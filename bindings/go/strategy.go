@@ -274,13 +274,6 @@ func (s *Strategy) Close() error {
 
 var errBorrowed = newError(ErrFailedPrecondition, "a default strategy is its thread's and ends with it")
 
-// waitable lets who holds s.mu wait for uses that end.
-func (s *Strategy) waitable() {
-	if s.idle == nil {
-		s.idle = sync.NewCond(&s.mu)
-	}
-}
-
 // forgetNative closes the strategy, whose handle is gone.
 func (s *Strategy) forgetNative() {
 	s.closed = true
