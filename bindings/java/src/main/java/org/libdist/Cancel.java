@@ -8,7 +8,7 @@ import org.libdist.internal.DistModule;
 
 /**
  * An object by which any thread can ask what was begun with it to end early: {@link RunOptions#cancel},
- * {@link CollectiveOptions#cancel}, {@link DevicesOptions#cancel}. One may serve any number of calls, of any
+ * {@link CollectiveOptions#cancel}, {@link DevicesOptions#cancel}, {@link RpcCallOptions#cancel}. One may serve any number of calls, of any
  * strategies, at the same time; what was begun without it, or with another one, goes on.
  *
  * <pre>{@code
@@ -19,7 +19,7 @@ import org.libdist.internal.DistModule;
  * }</pre>
  */
 public final class Cancel extends NativeObject {
-    private final List<RunCall> runs = new ArrayList<>(1);
+    private final List<Ended> calls = new ArrayList<>(1);
     private String reason; // null: none
     private boolean signalled;
 
@@ -52,19 +52,19 @@ public final class Cancel extends NativeObject {
     }
 
     private void signalled(String why) {
-        List<RunCall> all;
+        List<Ended> all;
         synchronized (this) {
             if (!signalled) {
                 signalled = true;
                 reason = why;
             }
-            all = new ArrayList<>(runs);
+            all = new ArrayList<>(calls);
         }
         ask(handle -> {
             DistModule.dist_cancel_signal(handle, Texts.orNull(why));
             return null;
         });
-        all.forEach(run -> run.cancel(why));
+        all.forEach(call -> call.cancel(why));
     }
 
     /** Whether it has been signalled, and all that this ends has been told. */
@@ -72,22 +72,29 @@ public final class Cancel extends NativeObject {
         return askInt(DistModule::dist_cancel_signalled) != 0;
     }
 
+    /** What a signal ends. */
+    @FunctionalInterface
+    interface Ended {
+        /** @param reason null: none */
+        void cancel(String reason);
+    }
+
     /**
-     * Ends the run too, which has a native object of its own: for interrupts, which are no business of
+     * Ends the call too, which has a native object of its own: for interrupts, which are no business of
      * others.
      */
-    void begin(RunCall run) {
+    void begin(Ended call) {
         synchronized (this) {
             if (!signalled) {
-                runs.add(run);
+                calls.add(call);
                 return;
             }
         }
-        run.cancel(reason);
+        call.cancel(reason);
     }
 
-    synchronized void end(RunCall run) {
-        runs.remove(run);
+    synchronized void end(Ended call) {
+        calls.remove(call);
     }
 
     /** Gives it up: what was begun with it goes on. */

@@ -235,7 +235,7 @@ final class ExecutorRun extends RunCall {
 
     /** Ends this run: where it has its turn none other is under way. */
     @Override
-    void cancel(String reason) {
+    public void cancel(String reason) {
         DistException cancelled = new DistException(
                 Status.CANCELLED, "the run was cancelled" + (reason == null ? "" : ": " + reason));
         turn.completeExceptionally(cancelled); // nothing where it has come

@@ -28,7 +28,7 @@ final class HostRun extends RunCall {
     }
 
     @Override
-    void cancel(String reason) {
+    public void cancel(String reason) {
         cancelled = true;
         if (entered) {
             strategy.cancelIfOpen();

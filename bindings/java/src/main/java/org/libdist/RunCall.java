@@ -9,7 +9,7 @@ import org.libdist.internal.DistModule;
 /**
  * One run: what its replicas leave behind is held until it is over, and an interrupt of its threads ends it.
  */
-abstract class RunCall extends Target {
+abstract class RunCall extends Target implements Cancel.Ended {
     final Strategy strategy;
     private final Thread caller = Thread.currentThread();
     private final List<Work> left = new ArrayList<>(0);
@@ -90,7 +90,8 @@ abstract class RunCall extends Target {
      *
      * @param reason null: none
      */
-    void cancel(String reason) {
+    @Override
+    public void cancel(String reason) {
         synchronized (ending) {
             if (cancel != 0) {
                 DistModule.dist_cancel_signal(cancel, Texts.orNull(reason));

@@ -62,6 +62,10 @@ abstract class Target {
         throw unexpected();
     }
 
+    long method(String name, long cancel, long timeoutNanos, long args) throws Exception {
+        throw unexpected();
+    }
+
     void loop(long begin, long end) throws Exception {
         throw unexpected();
     }
@@ -96,7 +100,7 @@ abstract class Target {
     }
 
     /** Keeps what a call threw. */
-    final void keep(Throwable t) {
+    void keep(Throwable t) {
         synchronized (thrown) {
             if (thrown.size() < MOST_KEPT) {
                 thrown.add(t);

@@ -195,6 +195,11 @@ final class Upcalls extends Callbacks {
     }
 
     @Override
+    public long method(long token, byte[] name, long cancel, long timeoutNanos, long args) {
+        return call(token, target -> target.method(Texts.of(name), cancel, timeoutNanos, args));
+    }
+
+    @Override
     public void loop(long token, long begin, long end) {
         run(token, target -> {
             target.loop(begin, end);

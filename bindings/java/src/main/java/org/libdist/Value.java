@@ -154,6 +154,22 @@ public final class Value extends NativeObject {
         return tuple[0];
     }
 
+    /** The arguments that a value is: the other way round. */
+    static List<Value> positional(Value args) {
+        if (args == null) {
+            return List.of();
+        }
+        switch (args.kind()) {
+            case NONE:
+                return List.of();
+            case LIST:
+            case TUPLE:
+                return args.items();
+            default:
+                return List.of(args);
+        }
+    }
+
     @FunctionalInterface
     private interface Create {
         void call(long strategy, long[] items, long n, long[] out);

@@ -78,6 +78,10 @@ final class Words {
             Map.entry("preemption_save_if_preempted", "PreemptionHandler.saveIfPreempted"),
             Map.entry("preemption_count_run", "PreemptionHandler.countRun"),
             Map.entry("preemption_total_run_calls", "PreemptionHandler.totalRunCalls"),
+            Map.entry("rpc_server_create", "new RpcServer"), Map.entry("rpc_client_create", "new RpcClient"),
+            Map.entry("rpc_call", "RpcClient.call"), Map.entry("rpc_begin", "RpcClient.begin"),
+            Map.entry("remote_value_retain", "RemoteValue.future"),
+            Map.entry("remote_value_release", "RemoteValue.close"),
             Map.entry("cluster_resolver_create_simple", "ClusterResolver.simple"),
             Map.entry("cluster_resolver_create_tf_config", "ClusterResolver.tfConfig"),
             Map.entry("cluster_resolver_create_slurm", "ClusterResolver.slurm"),
@@ -103,7 +107,9 @@ final class Words {
             Map.entry("communication_options", "CommunicationOptions"), Map.entry("input_mode", "InputMode"),
             Map.entry("input_context", "InputContext"), Map.entry("cluster", "ClusterSpec"),
             Map.entry("cluster_spec", "ClusterSpec"), Map.entry("cluster_resolver", "ClusterResolver"),
-            Map.entry("partitions", "Partitioners"), Map.entry("network", "Network"));
+            Map.entry("partitions", "Partitioners"), Map.entry("network", "Network"),
+            Map.entry("rpc_server", "RpcServer"), Map.entry("rpc_client", "RpcClient"),
+            Map.entry("remote_value", "RemoteValue"));
 
     private static final Map<String, String> CONSTANTS = Map.of("ASSIGN", "Assign.SET", "PLACEMENT_CORES",
             "StrategyOptions.placedOnCores(true)", "PLACEMENT_FREE", "StrategyOptions.placedOnCores(false)",
@@ -126,7 +132,7 @@ final class Words {
             + "|parameter_device|per_example_loss|place_dataset_on_device|replica_ids?|replication_mode"
             + "|sample_weight|shard_(hint|policy)|use_spmd_partitioning|worker_(index|batches)|batch_sizes|as_one_process"
             + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
-            + "|num_(accelerators|parts|rows)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
+            + "|num_(accelerators|parts|rows|threads)|max_queued|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
             + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"
             + "|m(ax|in)_shard_bytes|max_shards|min_workers|credit_bytes|replicas_of_workers|staging_bytes"
             + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call");

@@ -51,6 +51,7 @@ public final class BindingTest {
         NetworkTest.addTo(tap);
         InputTest.addTo(tap);
         PreemptionTest.addTo(tap);
+        RpcTest.addTo(tap);
         BadInputTest.addTo(tap);
         WordsTest.addTo(tap);
         NullsTest.addTo(tap);

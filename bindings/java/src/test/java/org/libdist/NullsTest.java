@@ -33,7 +33,9 @@ final class NullsTest {
     /** What libdist alone makes. */
     private static final Set<Class<?>> GIVEN =
             Set.of(Drift.class, Properties.class, Straggler.class, InputContext.class, UpdatePlace.class,
-                    Work.class, Plan.class, Checkpoint.class, Elements.class, Block.class);
+                    Work.class, Plan.class, Checkpoint.class, Elements.class, Block.class, RpcContext.class);
+    /** What needs libdist-grpc.so. */
+    private static final Set<Class<?>> OF_GRPC = Set.of(RpcClient.class, RemoteValue.class);
 
     private NullsTest() {}
 
@@ -76,7 +78,8 @@ final class NullsTest {
             throw new IllegalStateException(e);
         }
         types.removeIf(type
-                -> !Modifier.isPublic(type.getModifiers()) || GIVEN.contains(type) || type.isInterface());
+                -> !Modifier.isPublic(type.getModifiers()) || GIVEN.contains(type)
+                        || !RpcTest.isThere() && OF_GRPC.contains(type) || type.isInterface());
         return types;
     }
 
@@ -155,7 +158,12 @@ final class NullsTest {
                     PreemptionHandler.create(strategy, PreemptionOptions.DEFAULT), CollectiveOptions.NONE, CommunicationOptions.DEFAULT,
                     VariableOptions.DEFAULT, DatasetOptions.DEFAULT, DevicesOptions.DEFAULT,
                     CheckpointOptions.DEFAULT, ApplyOptions.sgd(1), DirectBuffers.floats(1),
-                    DirectBuffers.doubles(1), DirectBuffers.ints(1), DirectBuffers.longs(1)));
+                    DirectBuffers.doubles(1), DirectBuffers.ints(1), DirectBuffers.longs(1), RpcCallOptions.DEFAULT,
+                    RpcClientOptions.DEFAULT, RpcServerOptions.DEFAULT, new RpcServer("127.0.0.1:0")));
+            if (RpcTest.isThere()) {
+                RpcClient client = new RpcClient("127.0.0.1:1"); // where nobody is
+                objects.addAll(List.of(client, client.begin("x")));
+            }
         }
 
         Object of(Parameter parameter) {

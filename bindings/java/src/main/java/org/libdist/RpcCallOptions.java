@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.time.Duration;
+import java.util.Objects;
+import org.libdist.internal.dist_rpc_call_options;
+
+/** Rare choices for a call. Immutable: each method gives another set of options. */
+public final class RpcCallOptions {
+    /** With the client's time-out. */
+    public static final RpcCallOptions DEFAULT = new RpcCallOptions(0, null);
+
+    private final long timeoutNanos;
+    private final Cancel cancel; // null: none
+
+    private RpcCallOptions(long timeoutNanos, Cancel cancel) {
+        this.timeoutNanos = timeoutNanos;
+        this.cancel = cancel;
+    }
+
+    /** From the call to its answer; zero: the client's; negative: no limit. */
+    public RpcCallOptions timeout(Duration timeout) {
+        return new RpcCallOptions(timeout.toNanos(), cancel);
+    }
+
+    /** What ends this call, with CANCELLED. */
+    public RpcCallOptions cancel(Cancel cancel) {
+        return new RpcCallOptions(timeoutNanos, Objects.requireNonNull(cancel, "cancel"));
+    }
+
+    Cancel cancel() {
+        return cancel;
+    }
+
+    /** @param cancel the call's own, or that of these options */
+    dist_rpc_call_options toNative(Uses uses, long cancel) {
+        dist_rpc_call_options options = new dist_rpc_call_options();
+        uses.defer(options::delete);
+        options.setTimeout_ns(timeoutNanos);
+        options.setCancel(cancel);
+        return options;
+    }
+}
