@@ -47,7 +47,7 @@ class Calls::Channel final : public CallChannel {
         return call.answered(DIST_RESOURCE_EXHAUSTED, "out of memory", {});
       }
       link = line_->link;
-      connect = link == nullptr && line_->retry_ns == 0;
+      connect = link == nullptr && line_->retry_ns == 0 && !line_->connecting;
     }
     if (link != nullptr) link->flush();
     if (connect) owner_.connect(line_);
@@ -115,29 +115,38 @@ void Calls::close(CallChannel* channel) noexcept {
   delete own;
 }
 
+// gRPC is called without a lock: it may go on with other links' ends on this thread.
 void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
-  std::shared_ptr<ClientLink> link;
   {
     const std::scoped_lock line_lock(line->mutex);
     line->retry_ns = 0;
-    if (line->closed || line->link != nullptr || line->waiting.empty()) return;
-    if (line->channel == nullptr) line->channel = make_channel(config_, line->address);
+    if (line->closed || line->link != nullptr || line->connecting || line->waiting.empty()) return;
     const std::scoped_lock lock(mutex_);
     if (stopping_) return;
     ++links_;
-    link = std::make_shared<ClientLink>(*this, line->channel);
-    link->purpose = Purpose::kCalls;
-    link->stage = Link::Stage::kAnswer;
-    link->born_ns = steady_now_ns();
-    link->line = line;
-    link->prepare();
-    say_hello(*link);
-    unproven_.push_back(link);
+    line->connecting = true;
+  }
+  if (line->channel == nullptr) line->channel = make_channel(config_, line->address);
+  const auto link = std::make_shared<ClientLink>(*this, line->channel);
+  link->purpose = Purpose::kCalls;
+  link->stage = Link::Stage::kAnswer;
+  link->born_ns = steady_now_ns();
+  link->line = line;
+  link->prepare();
+  say_hello(*link);
+  bool closed = false;
+  {
+    const std::scoped_lock line_lock(line->mutex);
+    line->connecting = false;
     line->link = link;
+    closed = line->closed;
+    const std::scoped_lock lock(mutex_);
+    unproven_.push_back(link);
     changed_ = true;
     woken_.notify_all();
   }
   link->start();
+  if (closed) link->end("");
 }
 
 // Under the line's lock.

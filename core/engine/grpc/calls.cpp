@@ -310,62 +310,76 @@ void Calls::wake() noexcept {
 
 void Calls::watch() noexcept {
   const int64_t beat = std::max<int64_t>(config_.lease_ns / 5, 1);
-  const int64_t within = std::clamp(config_.lease_ns, kLeastProveNs, kMostProveNs);
   int64_t next_beat = 0;
   int64_t due = steady_now_ns();
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     changed_ = false;
+    lock.unlock();
     const int64_t now = steady_now_ns();
     // A process that did not run heard nothing, whoever spoke.
     const bool paused = now - due > beat;
     const bool beats = now >= next_beat;
     if (beats) next_beat = now + beat;
-    due = next_beat;
-    const std::vector<std::shared_ptr<CallLine>> lines = lines_;
-    std::vector<LinkRef> late;
-    for (const LinkRef& each : unproven_) {
-      if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
-      if (now >= each->born_ns + within)
-        late.push_back(each);
-      else
-        due = std::min(due, each->born_ns + within);
-    }
-    lock.unlock();
-    for (const LinkRef& each : late) each->end("it has proven nothing in time");
-    late.clear();
-    for (const auto& line : lines) {
-      LinkRef link;
-      bool again = false;
-      {
-        const std::scoped_lock line_lock(line->mutex);
-        again = line->retry_ns != 0 && now >= line->retry_ns;
-        if (line->retry_ns != 0 && !again) due = std::min(due, line->retry_ns);
-        link = line->link;
-        if (link != nullptr && link->stage == Link::Stage::kOpen && beats)
-          line->queue.put({.kind = FrameKind::kBeat});
-      }
-      if (again) connect(line);
-      if (link == nullptr || link->stage != Link::Stage::kOpen) continue;
-      if (paused) line->heard_ns.store(now, std::memory_order_relaxed);
-      const int64_t until = line->heard_ns.load(std::memory_order_relaxed) + config_.lease_ns;
-      if (now >= until) {
-        const DurationText lease(config_.lease_ns);
-        {
-          const std::scoped_lock line_lock(line->mutex);
-          line->silent = true;
-        }
-        link->end(std::string("has not been heard of for ") + lease.text);
-        continue;
-      }
-      due = std::min(due, until);
-      if (beats) link->flush();
-    }
+    due = std::min(next_beat, look(now, paused, beats));
     lock.lock();
     const int64_t left = std::max<int64_t>(due - steady_now_ns(), 0);
     woken_.wait_for(lock, std::chrono::nanoseconds(left), [&] { return stopping_ || changed_; });
     if (changed_) due = std::max(due, steady_now_ns());
   }
+}
+
+// The answer: when there is something to be looked at next. What it holds of links ends without a lock.
+int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
+  const int64_t within = std::clamp(config_.lease_ns, kLeastProveNs, kMostProveNs);
+  int64_t next = INT64_MAX;
+  std::vector<std::shared_ptr<CallLine>> lines;
+  std::vector<LinkRef> late;
+  {
+    const std::scoped_lock lock(mutex_);
+    lines = lines_;
+    for (const LinkRef& each : unproven_) {
+      if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
+      const int64_t until = each->born_ns + within;
+      if (now >= until) {
+        late.push_back(each);
+      } else {
+        next = std::min(next, until);
+      }
+    }
+  }
+  for (const LinkRef& each : late) each->end("it has proven nothing in time");
+  for (const auto& line : lines) {
+    LinkRef link;
+    bool again = false;
+    {
+      const std::scoped_lock lock(line->mutex);
+      again = line->retry_ns != 0 && now >= line->retry_ns;
+      if (line->retry_ns != 0 && !again) next = std::min(next, line->retry_ns);
+      if (line->link != nullptr && line->link->stage == Link::Stage::kOpen) link = line->link;
+      if (link != nullptr && beats) line->queue.put({.kind = FrameKind::kBeat});
+    }
+    if (again) connect(line);
+    if (link == nullptr) continue;
+    if (paused) line->heard_ns.store(now, std::memory_order_relaxed);
+    const int64_t until = line->heard_ns.load(std::memory_order_relaxed) + config_.lease_ns;
+    next = std::min(next, until);
+    if (now >= until) {
+      silent(*line, *link);
+    } else if (beats) {
+      link->flush();
+    }
+  }
+  return next;
+}
+
+void Calls::silent(CallLine& line, Link& link) noexcept {
+  {
+    const std::scoped_lock lock(line.mutex);
+    line.silent = true;
+  }
+  const DurationText lease(config_.lease_ns);
+  link.end(std::string("has not been heard of for ") + lease.text);
 }
 
 }  // namespace dist::grpc_link

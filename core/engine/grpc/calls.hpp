@@ -87,6 +87,8 @@ class Calls final : public CallNetwork, public LinkUser {
 
   static void* watch_main(void* self);
   void watch() noexcept;
+  int64_t look(int64_t now, bool paused, bool beats) noexcept;
+  void silent(CallLine& line, Link& link) noexcept;
   void wake() noexcept;
 
   Memory& memory_;
@@ -128,7 +130,8 @@ struct CallLine {
   // ---- At the client ----
   std::string name;  // "server 10.0.0.7:2222"
   std::string address;
-  std::shared_ptr<grpc::Channel> channel;
+  std::shared_ptr<grpc::Channel> channel;  // of who connects
+  bool connecting = false;
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
   std::string why;  // it cannot be reached so far
   uint64_t last_id = 0;
