@@ -137,9 +137,10 @@ func TestCloseDuringARun(t *testing.T) {
 func TestDeadlineLeavesAReplicaInside(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 2, Threads: dist.LibraryThreads})
 	inside, over := make(chan struct{}), make(chan error, 1)
-	// On a busy machine the replica may begin too late to be left inside.
+	entered := make(chan struct{}, 1)
+	// On a busy machine the replica may begin too late to be left inside, or when the run has just returned: then the next
+	// run finds it there.
 	for timeout := time.Millisecond; ; timeout *= 2 {
-		entered := make(chan struct{}, 1)
 		_, err := s.RunValues(background, func(r *dist.Replica, _, _ *dist.Value) (*dist.Value, error) {
 			if r.ID() == 1 {
 				entered <- struct{}{}
@@ -149,7 +150,7 @@ func TestDeadlineLeavesAReplicaInside(t *testing.T) {
 			return dist.NewScalar(r.Strategy(), int32(1))
 		}, nil, &dist.RunOptions{Timeout: timeout})
 		if len(entered) == 1 {
-			if !errors.Is(err, dist.ErrDeadlineExceeded) {
+			if !errors.Is(err, dist.ErrDeadlineExceeded) && !errors.Is(err, dist.ErrFailedPrecondition) {
 				t.Error(err)
 			}
 			break
