@@ -44,5 +44,6 @@
 #include "hpp/cluster.hpp"        // cluster specs, resolvers
 #include "hpp/partitioner.hpp"    // partitioners
 #include "hpp/workers.hpp"        // several workers
+#include "hpp/rpc.hpp"            // methods of other processes
 #include "hpp/preemption.hpp"     // checkpoints before a machine is lost
 // clang-format on

@@ -62,9 +62,9 @@ typedef struct dist_rpc_context {
 } dist_rpc_context;
 
 /**
- * A method. `arguments` is what the client gave, borrowed; what is handed over in *out_result goes back to it, and NULL is
- * nothing. A status that is not DIST_OK goes back with the text that dist_fail() has set. Called on threads of the server's,
- * several at a time. Values are made with dist_get_strategy().
+ * A method. `arguments` is what the client gave, borrowed: nothing as a value of kind DIST_VALUE_NONE. What is handed over in
+ * *out_result goes back to it, and NULL is nothing. A status that is not DIST_OK goes back with the text that dist_fail() has
+ * set. Called on threads of the server's, several at a time. Values are made with dist_get_strategy().
  */
 typedef dist_status (*dist_rpc_fn)(const dist_rpc_context *context, dist_value *arguments,
                                    dist_value **out_result, void *user_data);
@@ -190,7 +190,6 @@ DIST_API void dist_rpc_call_options_init(dist_rpc_call_options *options, uint32_
 /**
  * Calls a method and waits for its result. `arguments` NULL is nothing.
  *
- * Context  Any, concurrent.
  * Blocks   Until there is a result, at most the call's time-out.
  * Owns     *out_result is the caller's: dist_value_release().
  * Errors   INVALID_ARGUMENT     NULL; the name; a value that cannot be sent.
@@ -208,7 +207,6 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_call(dist_rpc_client *client, const
 /**
  * As dist_rpc_call(), without waiting: what the call comes to is in *out_remote, errors of the server's too.
  *
- * Context  Any, concurrent.
  * Owns     *out_remote is the caller's: dist_remote_value_release(). `arguments` is held until it has been sent.
  * Errors   INVALID_ARGUMENT    NULL; the name; a value that cannot be sent.
  *          CANCELLED           options->cancel was signalled before.
@@ -222,7 +220,6 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_begin(dist_rpc_client *client, cons
 /**
  * The names of the server's methods, as a list of texts, sorted.
  *
- * Context  Any, concurrent.
  * Blocks   As dist_rpc_call().
  * Owns     *out_names is the caller's: dist_value_release().
  * Errors   As dist_rpc_call().
@@ -234,7 +231,6 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_client_methods(dist_rpc_client *cli
 /**
  * Waits for what a call comes to: its value, or its error. May be asked again, by any thread, and gives the same.
  *
- * Context  Any, concurrent.
  * Blocks   Until it is there: at most timeout_ns (0: not at all; < 0: without limit), and the call's own time-out.
  * Owns     *out_value is the caller's: dist_value_release().
  * Errors   INVALID_ARGUMENT   NULL.

@@ -125,6 +125,7 @@ from .partition import Partition, Shard, reshard_bytes
 from .partitioner import RowPlace, Rows, fixed_shards, max_size_shards, min_size_shards, part_of_row, rows_of_part
 from .preemption import PreemptionHandler
 from .replica import Block, Replica
+from .rpc import RemoteValue, RpcCall, RpcClient, RpcServer
 from .strategy import Strategy
 from .topology import DeviceAssignment, Topology
 from .values import Value
@@ -207,11 +208,15 @@ __all__ = [
     "Properties",
     "ReduceOp",
     "Reform",
+    "RemoteValue",
     "Replica",
     "ResolverFunctions",
     "ResourceExhausted",
     "RowPlace",
     "Rows",
+    "RpcCall",
+    "RpcClient",
+    "RpcServer",
     "ScanKind",
     "Scatter",
     "Shard",

@@ -161,6 +161,9 @@ class _Callbacks(_cdist.Callbacks):
     def initial(self, token: int) -> int:
         return int(_targets[token].on_initial())
 
+    def method(self, token: int, name: str, cancel: int, timeout_ns: int, args: int) -> int:
+        return int(_targets[token].on_method(name, cancel, timeout_ns, args))
+
     def loop(self, token: int, begin: int, end: int) -> None:
         _targets[token].on_loop(begin, end)
 

@@ -92,7 +92,6 @@ REASONS = {
     "tf.distribute.experimental.coordinator": _SERVERS,
     "tf.distribute.coordinator": _SERVERS,
     "tf.distribute.Server": _WORKERS,
-    "tf.distribute.experimental.rpc": _WORKERS,
     "tf.distribute.experimental.PreemptionCheckpointHandler": "of a handler there are run(), "
     "save_checkpoint_if_preempted(), watch_preemption_scope() and total_run_calls",
     "tf.distribute.experimental.PreemptionWatcher": "whoever learns of a preemption tells a PreemptionCheckpointHandler: "

@@ -36,6 +36,7 @@ from ._options import (
 from ._partitioners import FixedShardsPartitioner, MaxSizePartitioner, MinSizePartitioner, Partitioner
 from ._preemption import PreemptionCheckpointHandler
 from ._resolver import TPUClusterResolver
+from ._rpc import Client, Server
 from ._strategy import (
     CentralStorageStrategy,
     MirroredStrategy,
@@ -81,6 +82,7 @@ experimental = Namespace(
         MinSizePartitioner=MinSizePartitioner,
         Partitioner=Partitioner,
     ),
+    rpc=Namespace("tf.distribute.experimental.rpc", Client=Client, Server=Server),
 )
 """tf.distribute.experimental."""
 

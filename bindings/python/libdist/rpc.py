@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods of other processes: a server offers functions by name, a client calls them (TensorFlow: experimental.rpc).
+
+Both speak gRPC. What the environment says of it, what goes over and the limits are in libdist's headers, rpc.h.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from . import _calls, _cdist, values
+from ._interrupt import Watch
+from ._options import nanoseconds
+from .cancel import Cancel, handle_of
+from .errors import FailedPrecondition
+
+
+class RpcCall:
+    """What a method knows of a call, while it is in it."""
+
+    __slots__ = ("method", "timeout", "_cancel")
+
+    def __init__(self, method: str, cancel: int, timeout_ns: int) -> None:
+        self.method = method
+        """Its name."""
+        self.timeout: Optional[float] = timeout_ns / 1e9 if timeout_ns else None
+        """Seconds, how long the client waits in all; None: without limit."""
+        self._cancel = cancel
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the result any more."""
+        return not self._cancel or bool(_cdist.dist_cancel_signalled(self._cancel))
+
+
+class _Method:
+    """What a method's token stands for."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def on_method(self, name: str, cancel: int, timeout_ns: int, args: int) -> int:
+        call = RpcCall(name, cancel, timeout_ns)
+        try:
+            given = values.borrowed(args)
+            if not isinstance(given, (list, tuple)):
+                given = () if given is None else (given,)
+            return values.hand_over(_cdist.dist_get_strategy(), self.fn(call, *given))
+        except BaseException as error:
+            return -_calls.tell(error)
+        finally:
+            call._cancel = 0  # libdist's, until the call is over
+
+
+class RpcServer:
+    """Offers methods to other processes.
+
+    with libdist.RpcServer("127.0.0.1:29600") as server:
+        server.register("add", lambda call, a, b: a + b)
+        server.start()
+    """
+
+    def __init__(self, address: str, *, num_threads: int = 0, max_queued: int = 0) -> None:
+        """It listens from start() on. address: "host:port"; with port 0 the system chooses one.
+
+        num_threads: on which methods run; 0: 4. max_queued: calls that wait for one of them; 0: 1,024.
+        """
+        self._handle = 0
+        options = _cdist.dist_rpc_server_options()
+        options.num_threads = num_threads
+        options.max_queued = max_queued
+        self._handle = _cdist.dist_rpc_server_create(None, address, options)
+
+    def register(self, method: str, fn: Callable[..., Any]) -> None:
+        """Offers fn(call, *arguments) under a name, before start(); call is an RpcCall.
+
+        It is called on threads of the server's, several at a time. What it returns goes to the client, and what it raises
+        too: a DistError with its status, and anything else as Unknown.
+        """
+        if not callable(fn):
+            raise TypeError(f"fn is a function, not {type(fn).__name__}")
+        handle = self._native()
+        token = _calls.keep(_Method(fn))
+        try:
+            _cdist.dist_rpc_server_register(handle, method, token)
+        except BaseException:
+            _calls.release(token)
+            raise
+
+    def start(self) -> None:
+        """Listens."""
+        _cdist.dist_rpc_server_start(self._native())
+
+    @property
+    def address(self) -> str:
+        """Where clients find it, with the port that the system has chosen."""
+        return str(_cdist.dist_rpc_server_address(self._native()))
+
+    def close(self) -> None:
+        """Ends the server; waits for methods that run, whose calls are told. Not inside a method."""
+        handle, self._handle = self._handle, 0
+        if not handle:
+            return
+        try:
+            _cdist.dist_rpc_server_destroy(handle)
+        except FailedPrecondition:
+            self._handle = handle
+            raise
+
+    def __enter__(self) -> RpcServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_rpc_server_destroy) -> None:
+        if self._handle:
+            _destroy(self._handle)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the server is closed")
+        return self._handle
+
+
+class RemoteValue:
+    """What a call comes to, later. One that nobody holds any more is given up."""
+
+    __slots__ = ("_handle", "__weakref__")
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle  # takes over the reference
+
+    def get(self, timeout: Optional[float] = None) -> Any:
+        """Waits for the result, or raises the call's error; the same each time.
+
+        timeout: seconds; DeadlineExceeded, where it is not there by then, ends nothing. None: as long as the call may take.
+        """
+        wait = -1 if timeout is None else nanoseconds(timeout)
+        with Watch(self.cancel):
+            handle = _cdist.dist_remote_value_get(self._handle, wait)
+        return values.owned(handle)
+
+    @property
+    def ready(self) -> bool:
+        """Whether get() would not wait."""
+        return bool(_cdist.dist_remote_value_ready(self._handle))
+
+    def cancel(self) -> None:
+        """Ends the call with Cancelled, unless it has ended, and tells the server."""
+        _cdist.dist_remote_value_cancel(self._handle)
+
+    def __del__(self, _release: Any = _cdist.dist_remote_value_release) -> None:
+        if self._handle:
+            _release(self._handle)
+
+
+class RpcClient:
+    """Calls methods of the server at an address, which need not be there yet.
+
+    with libdist.RpcClient("127.0.0.1:29600") as client:
+        print(client.call("add", 1.0, 2.0))
+    """
+
+    def __init__(self, address: str, *, timeout: Optional[float] = None) -> None:
+        """timeout: seconds, of calls that have none of their own; None: 600."""
+        self._handle = 0
+        options = _cdist.dist_rpc_client_options()
+        options.timeout_ns = nanoseconds(timeout) if timeout is not None else 0
+        self._handle = _cdist.dist_rpc_client_create(None, address, options)
+
+    def call(
+        self, method: str, *arguments: Any, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+    ) -> Any:
+        """The result of a method; waits for it. timeout: seconds; None: the client's."""
+        return self.begin(method, *arguments, timeout=timeout, cancel=cancel).get()
+
+    def begin(
+        self, method: str, *arguments: Any, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+    ) -> RemoteValue:
+        """As call(), without waiting. The memory of arrays is used until they have been sent."""
+        given = values.make(_cdist.dist_get_strategy(), tuple(arguments)) if arguments else None
+        options = _options(timeout, cancel)
+        return RemoteValue(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), options))
+
+    def methods(self, *, timeout: Optional[float] = None, cancel: Optional[Cancel] = None) -> list[str]:
+        """The names of the server's methods, sorted."""
+        handle = _cdist.dist_rpc_client_methods(self._native(), _options(timeout, cancel))
+        return [str(name) for name in values.owned(handle)]
+
+    def close(self) -> None:
+        """Ends the client: calls that have no answer are Cancelled."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            _cdist.dist_rpc_client_destroy(handle)
+
+    def __enter__(self) -> RpcClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_rpc_client_destroy) -> None:
+        if self._handle:
+            _destroy(self._handle)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the client is closed")
+        return self._handle
+
+
+def _options(timeout: Optional[float], cancel: Optional[Cancel]) -> Any:
+    options = _cdist.dist_rpc_call_options()
+    options.timeout_ns = nanoseconds(timeout) if timeout is not None else 0
+    options.cancel = handle_of(cancel)
+    return options

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.distribute.experimental.rpc, over libdist.RpcServer and libdist.RpcClient."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+import libdist
+
+from ._missing import Refusing
+from ._nest import map_leaves
+from ._numbers import convert_to_tensor
+from ._tensor import tensor_of
+
+
+def _sent(nest: Any) -> Any:
+    """Numbers and arrays as tensors of TensorFlow's dtypes; texts and None as they are."""
+    return map_leaves(lambda leaf: leaf if leaf is None or isinstance(leaf, str) else convert_to_tensor(leaf), nest)
+
+
+def _received(nest: Any) -> Any:
+    return map_leaves(lambda leaf: tensor_of(leaf) if isinstance(leaf, np.ndarray) else leaf, nest)
+
+
+class StatusOrResult:
+    """What a call comes to: each question waits for it."""
+
+    def __init__(self, remote: libdist.RemoteValue) -> None:
+        self._remote = remote
+        self._error: Optional[libdist.DistError] = None
+        self._value: Any = None
+        self._known = False
+
+    def _wait(self) -> None:
+        if self._known:
+            return
+        try:
+            self._value = _received(self._remote.get())
+        except libdist.DistError as error:
+            self._error = error
+        self._known = True
+
+    def is_ok(self) -> Any:
+        """Whether the method has returned a value."""
+        self._wait()
+        return tensor_of(np.asarray(self._error is None))
+
+    def get_error(self) -> Any:
+        """The error's code, 0 for none, and its text."""
+        self._wait()
+        if self._error is None:
+            return tensor_of(np.asarray(0, np.int64)), ""
+        return tensor_of(np.asarray(int(self._error.status), np.int64)), self._error.message
+
+    def get_value(self) -> Any:
+        """The value; raises where there is an error."""
+        self._wait()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+def _check_layer(rpc_layer: str) -> None:
+    if rpc_layer != "grpc":
+        raise ValueError("Only GRPC backend is supported at the moment.")
+
+
+class Server(Refusing):
+    """Offers methods to other processes.
+
+    server = tf.distribute.experimental.rpc.Server.create("grpc", "127.0.0.1:1234")
+    server.register("addition", lambda a, b: a + b)
+    server.start()
+    """
+
+    _tf_name = "tf.distribute.experimental.rpc.Server"
+
+    def __init__(self, native: libdist.RpcServer) -> None:
+        self._native = native
+
+    @staticmethod
+    def create(rpc_layer: str, address: str) -> Server:
+        """A server at an address, "host:port"; it listens from start() on."""
+        _check_layer(rpc_layer)
+        return Server(libdist.RpcServer(address))
+
+    def register(self, method_name: str, func: Callable[..., Any]) -> None:
+        """Offers func(*args) under a name, before start()."""
+        if not callable(func):
+            raise ValueError("Only TF functions are supported with Register method")  # TensorFlow's words
+        self._native.register(method_name, lambda _, *args: _sent(func(*_received(args))))
+
+    def start(self) -> None:
+        """Listens."""
+        self._native.start()
+
+
+class Client(Refusing):
+    """Calls methods of a server.
+
+    client = tf.distribute.experimental.rpc.Client.create("grpc", "127.0.0.1:1234")
+    result = client.call("addition", args=(1.0, 2.0))
+    if result.is_ok():
+        print(result.get_value())
+    """
+
+    _tf_name = "tf.distribute.experimental.rpc.Client"
+
+    def __init__(self, native: libdist.RpcClient, timeout_in_ms: int) -> None:
+        self._native = native
+        self._timeout_in_ms = timeout_in_ms
+        self._methods: Optional[list[str]] = None
+
+    @staticmethod
+    def create(rpc_layer: str, address: str, name: str = "", timeout_in_ms: int = 0) -> Client:
+        """A client of the server at an address, which need not be there yet. timeout_in_ms: of its calls; 0: 600,000."""
+        _check_layer(rpc_layer)
+        return Client(libdist.RpcClient(address), timeout_in_ms)
+
+    def call(
+        self,
+        method_name: str,
+        args: Any = None,
+        output_specs: Any = None,
+        timeout_in_ms: int = 0,
+    ) -> StatusOrResult:
+        """Calls a method, and waits for nothing; what it comes to says the answer. A value says its own structure."""
+        if args is None:
+            args = ()
+        elif not isinstance(args, (list, tuple)):
+            args = (args,)
+        timeout = self._timeout(timeout_in_ms)
+        return StatusOrResult(self._native.begin(method_name, *_sent(tuple(args)), timeout=timeout))
+
+    def _timeout(self, timeout_in_ms: int) -> Optional[float]:
+        timeout_in_ms = timeout_in_ms or self._timeout_in_ms
+        return timeout_in_ms / 1000 if timeout_in_ms else None
+
+    def __getattr__(self, name: str) -> Any:
+        """client.addition(1.0, 2.0): a method by its name; asks the server once which there are."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._methods is None:
+            self._methods = self._native.methods(timeout=self._timeout(0))
+        if name not in self._methods:
+            raise AttributeError(f"the server has no method {name}; it has {', '.join(self._methods) or 'none'}")
+
+        def method(*args: Any, timeout_in_ms: int = 0) -> StatusOrResult:
+            return self.call(name, args, timeout_in_ms=timeout_in_ms)
+
+        return method

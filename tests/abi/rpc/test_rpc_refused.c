@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Methods of other processes: names, addresses and strangers that are refused.
+ */
+#include "../common.h"
+
+static int released;
+static void count_release(void *user_data) {
+  (void)user_data;
+  ++released;
+}
+
+static dist_status echo(const dist_rpc_context *context, dist_value *arguments, dist_value **out_result,
+                        void *user_data) {
+  (void)context, (void)user_data;
+  *out_result = dist_value_retain(arguments);
+  return DIST_OK;
+}
+
+static void wrong_arguments_are_refused(void **state) {
+  (void)state;
+  dist_rpc_server *server = NULL;
+  dist_rpc_client *client = NULL;
+  static const char *const kAddresses[] = {
+      "", "host", ":1", "host:", "host:65536", "host:x", "a b:1", "[::1:1"};
+  for (size_t i = 0; i < sizeof kAddresses / sizeof *kAddresses; ++i) {
+    assert_int_equal(dist_rpc_server_create("grpc", kAddresses[i], NULL, &server), DIST_INVALID_ARGUMENT);
+    assert_int_equal(dist_rpc_client_create("grpc", kAddresses[i], NULL, &client), DIST_INVALID_ARGUMENT);
+  }
+  assert_int_equal(dist_rpc_client_create("grpc", "localhost:0", NULL, &client), DIST_INVALID_ARGUMENT);
+  assert_int_equal(dist_rpc_server_create("http", "localhost:0", NULL, &server), DIST_INVALID_ARGUMENT);
+  assert_has(dist_last_error(), "rpc_layer is \"http\"; it is grpc");
+  assert_int_equal(dist_rpc_client_create("GRPC", "localhost:1", NULL, &client), DIST_INVALID_ARGUMENT);
+  /* Off loopback, in plain text. */
+  assert_int_equal(dist_rpc_client_create("grpc", "example.org:1", NULL, &client), DIST_FAILED_PRECONDITION);
+  assert_has(dist_last_error(), "DIST_TLS_CA");
+  assert_ok(dist_rpc_server_create("grpc", "0.0.0.0:0", NULL, &server));
+  assert_int_equal(dist_rpc_server_start(server), DIST_FAILED_PRECONDITION);
+  assert_ok(dist_rpc_server_destroy(server));
+  assert_ok(dist_rpc_server_create("", "localhost:0", NULL, &server));
+  assert_string_equal(dist_rpc_server_address(server), "localhost:0");
+  static const char *const kNames[] = {"", "dist.methods", "dist.", "a\nb"};
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i)
+    assert_int_equal(dist_rpc_server_register(server, kNames[i], echo, NULL, count_release),
+                     DIST_INVALID_ARGUMENT);
+  char longer[300];
+  memset(longer, 'x', sizeof longer);
+  longer[256] = '\0';
+  assert_int_equal(dist_rpc_server_register(server, longer, echo, NULL, count_release),
+                   DIST_INVALID_ARGUMENT);
+  longer[255] = '\0';
+  const int before = released;
+  assert_ok(dist_rpc_server_register(server, longer, echo, NULL, count_release));
+  assert_int_equal(dist_rpc_server_register(server, longer, echo, NULL, count_release), DIST_ALREADY_EXISTS);
+  assert_int_equal(released, before);
+  assert_ok(dist_rpc_server_start(server));
+  assert_int_equal(dist_rpc_server_start(server), DIST_FAILED_PRECONDITION);
+  assert_int_equal(dist_rpc_server_register(server, "late", echo, NULL, NULL), DIST_FAILED_PRECONDITION);
+  /* A second one at the same address. */
+  dist_rpc_server *second = NULL;
+  assert_ok(dist_rpc_server_create("grpc", dist_rpc_server_address(server), NULL, &second));
+  assert_int_equal(dist_rpc_server_start(second), DIST_UNAVAILABLE);
+  assert_has(dist_last_error(), "cannot listen on");
+  assert_ok(dist_rpc_server_destroy(second));
+  assert_ok(dist_rpc_server_destroy(server));
+  assert_int_equal(released, before + 1);
+}
+
+static void who_has_another_secret_is_refused(void **state) {
+  (void)state;
+  setenv("DIST_JOB_SECRET", "one", 1);
+  dist_rpc_server *server = NULL;
+  dist_rpc_client *client = NULL;
+  assert_ok(dist_rpc_server_create("grpc", "127.0.0.1:0", NULL, &server));
+  assert_ok(dist_rpc_server_register(server, "echo", echo, NULL, NULL));
+  assert_ok(dist_rpc_server_start(server));
+  assert_ok(dist_rpc_client_create("grpc", dist_rpc_server_address(server), NULL, &client));
+  dist_value *out = NULL;
+  assert_ok(dist_rpc_call(client, "echo", NULL, NULL, &out));
+  dist_value_release(out);
+  setenv("DIST_JOB_SECRET", "another", 1);
+  dist_rpc_client *stranger = NULL;
+  assert_ok(dist_rpc_client_create("grpc", dist_rpc_server_address(server), NULL, &stranger));
+  unsetenv("DIST_JOB_SECRET");
+  assert_int_equal(dist_rpc_call(stranger, "echo", NULL, NULL, &out), DIST_UNAVAILABLE);
+  assert_has(dist_last_error(), "refuses: it does not know this job's secret");
+  dist_rpc_client_destroy(stranger);
+  dist_rpc_client_destroy(client);
+  assert_ok(dist_rpc_server_destroy(server));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(wrong_arguments_are_refused),
+      cmocka_unit_test(who_has_another_secret_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
