@@ -84,19 +84,22 @@ void hellos_read_as_written(void**) {
   std::strcpy(hello.version, "1.2.3");
   hello.from = 3;
   hello.credit = 99;
+  hello.replicas = 5;
+  hello.job[15] = std::byte{6};
   hello.nonce[31] = std::byte{7};
   std::byte bytes[Hello::kBytes];
   hello.write(bytes);
   Hello read;
   assert_true(read.read(bytes));
   assert_true(read.from == 3 && read.credit == 99 && read.nonce == hello.nonce);
+  assert_true(read.replicas == 5 && read.job == hello.job);
   assert_string_equal(read.version, "1.2.3");
   // One of another protocol may look otherwise behind its version.
   bytes[8] = std::byte{9};
   bytes[8 + 4 + kVersionBytes] = std::byte{77};
   assert_true(read.read(bytes));
   assert_int_equal(read.protocol, 9);
-  bytes[8] = std::byte{1};
+  bytes[8] = std::byte{kProtocol};
   assert_false(read.read(bytes));
   bytes[0] = std::byte{0};
   assert_false(read.read(bytes));
