@@ -151,7 +151,13 @@ void Link::read_done(bool ok) noexcept {
 
 void Link::done(const std::string& status) noexcept {
   const LinkRef self = std::exchange(self_, nullptr);
-  user_.over(self, why_, status);
+  std::string why;
+  {
+    // Somebody may be about to end it.
+    const std::scoped_lock lock(mutex_);
+    why = why_;
+  }
+  user_.over(self, why, status);
 }
 
 ClientLink::ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel)
@@ -175,6 +181,7 @@ void ClientLink::prepare() {
 
 void ClientLink::start() {
   start_read(&reading_);
+  give_to_grpc(this);
   StartCall();
   flush();
 }

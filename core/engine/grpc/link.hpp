@@ -23,6 +23,7 @@
 
 #include "core/engine/grpc/carrier.hpp"
 #include "core/engine/grpc/frame.hpp"
+#include "core/engine/grpc/hand_over.hpp"
 #include "core/engine/grpc/hello.hpp"
 #include "core/engine/grpc/queue.hpp"
 
@@ -140,13 +141,31 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
   void start();
 
  private:
-  void start_write(const grpc::ByteBuffer* message) noexcept override { StartWrite(message); }
-  void start_read(grpc::ByteBuffer* message) noexcept override { StartRead(message); }
+  void start_write(const grpc::ByteBuffer* message) noexcept override {
+    give_to_grpc(this);
+    StartWrite(message);
+  }
+  void start_read(grpc::ByteBuffer* message) noexcept override {
+    give_to_grpc(this);
+    StartRead(message);
+  }
   void cut() noexcept override { context_->TryCancel(); }
-  void writes_over() noexcept override { RemoveHold(); }
-  void OnReadDone(bool ok) override { read_done(ok); }
-  void OnWriteDone(bool ok) override { write_done(ok); }
-  void OnDone(const grpc::Status& status) override { done(status.error_message()); }
+  void writes_over() noexcept override {
+    give_to_grpc(this);
+    RemoveHold();
+  }
+  void OnReadDone(bool ok) override {
+    take_from_grpc(this);
+    read_done(ok);
+  }
+  void OnWriteDone(bool ok) override {
+    take_from_grpc(this);
+    write_done(ok);
+  }
+  void OnDone(const grpc::Status& status) override {
+    take_from_grpc(this);
+    done(status.error_message());
+  }
 
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
@@ -166,14 +185,35 @@ class ServerLink final : public Link, public grpc::ServerGenericBidiReactor {
   void start();
 
  private:
-  void start_write(const grpc::ByteBuffer* message) noexcept override { StartWrite(message); }
-  void start_read(grpc::ByteBuffer* message) noexcept override { StartRead(message); }
+  void start_write(const grpc::ByteBuffer* message) noexcept override {
+    give_to_grpc(this);
+    StartWrite(message);
+  }
+  void start_read(grpc::ByteBuffer* message) noexcept override {
+    give_to_grpc(this);
+    StartRead(message);
+  }
   void cut() noexcept override { context_->TryCancel(); }
-  void writes_over() noexcept override { Finish(grpc::Status::OK); }
-  void OnReadDone(bool ok) override { read_done(ok); }
-  void OnWriteDone(bool ok) override { write_done(ok); }
-  void OnCancel() override { no_more_writes(); }
-  void OnDone() override { done(""); }
+  void writes_over() noexcept override {
+    give_to_grpc(this);
+    Finish(grpc::Status::OK);
+  }
+  void OnReadDone(bool ok) override {
+    take_from_grpc(this);
+    read_done(ok);
+  }
+  void OnWriteDone(bool ok) override {
+    take_from_grpc(this);
+    write_done(ok);
+  }
+  void OnCancel() override {
+    take_from_grpc(this);
+    no_more_writes();
+  }
+  void OnDone() override {
+    take_from_grpc(this);
+    done("");
+  }
 
   grpc::GenericCallbackServerContext* const context_;
 };

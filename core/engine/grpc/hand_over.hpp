@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ThreadSanitizer cannot see: gRPC is built without it, so that what a thread here gives to gRPC, and another one gets
+// back in a call of gRPC's, has no order for it. All such hand-overs say so by these two.
+#pragma once
+
+#if defined(__SANITIZE_THREAD__)
+#define DIST_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DIST_THREAD_SANITIZER 1
+#endif
+#endif
+
+#ifdef DIST_THREAD_SANITIZER
+extern "C" void __tsan_acquire(void* at);
+extern "C" void __tsan_release(void* at);
+#endif
+
+namespace dist::grpc_link {
+
+// Before gRPC is called with what `at` stands for.
+inline void give_to_grpc([[maybe_unused]] void* at) noexcept {
+#ifdef DIST_THREAD_SANITIZER
+  __tsan_release(at);
+#endif
+}
+
+// First thing in a call of gRPC's about it.
+inline void take_from_grpc([[maybe_unused]] void* at) noexcept {
+#ifdef DIST_THREAD_SANITIZER
+  __tsan_acquire(at);
+#endif
+}
+
+}  // namespace dist::grpc_link
