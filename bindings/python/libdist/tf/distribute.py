@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tf.distribute over libdist: its names, in TensorFlow's words."""
 
+from . import _rpc
 from ._cluster import (
     ClusterResolver,
     KubernetesClusterResolver,
@@ -36,7 +37,6 @@ from ._options import (
 from ._partitioners import FixedShardsPartitioner, MaxSizePartitioner, MinSizePartitioner, Partitioner
 from ._preemption import PreemptionCheckpointHandler
 from ._resolver import TPUClusterResolver
-from ._rpc import Client, Server
 from ._strategy import (
     CentralStorageStrategy,
     MirroredStrategy,
@@ -82,7 +82,7 @@ experimental = Namespace(
         MinSizePartitioner=MinSizePartitioner,
         Partitioner=Partitioner,
     ),
-    rpc=Namespace("tf.distribute.experimental.rpc", Client=Client, Server=Server),
+    rpc=Namespace("tf.distribute.experimental.rpc", Client=_rpc.Client, Server=_rpc.Server),
 )
 """tf.distribute.experimental."""
 
