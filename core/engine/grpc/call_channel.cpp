@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who calls: a line to a server, which is connected where a call waits for it.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -76,9 +77,11 @@ class Calls::Channel final : public CallChannel {
 
   void end() noexcept override {
     LinkRef link;
+    std::shared_ptr<grpc::Channel> channel;
     {
       const std::scoped_lock lock(line_->mutex);
       if (std::exchange(line_->closed, true)) return;
+      channel = std::move(line_->channel);
       line_->retry_ns = 0;
       owner_.fail_all(*line_, false, DIST_CANCELLED, kEnded);
       link = line_->link;
@@ -88,6 +91,7 @@ class Calls::Channel final : public CallChannel {
       std::erase(owner_.lines_, line_);
     }
     if (link != nullptr) link->end("");
+    owner_.retire(std::move(channel));
   }
 
  private:
@@ -117,6 +121,7 @@ void Calls::close(CallChannel* channel) noexcept {
 
 // gRPC is called without a lock: it may go on with other links' ends on this thread.
 void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
+  std::shared_ptr<grpc::Channel> channel;
   {
     const std::scoped_lock line_lock(line->mutex);
     line->retry_ns = 0;
@@ -125,9 +130,10 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
     if (stopping_) return;
     ++links_;
     line->connecting = true;
+    channel = line->channel;
   }
-  if (line->channel == nullptr) line->channel = make_channel(config_, line->address);
-  const auto link = std::make_shared<ClientLink>(*this, line->channel);
+  if (channel == nullptr) channel = make_channel(config_, line->address);
+  const auto link = std::make_shared<ClientLink>(*this, channel);
   link->purpose = Purpose::kCalls;
   link->stage = Link::Stage::kAnswer;
   link->born_ns = steady_now_ns();
@@ -140,13 +146,36 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
     line->connecting = false;
     line->link = link;
     closed = line->closed;
+    if (!closed) line->channel = channel;
     const std::scoped_lock lock(mutex_);
     unproven_.push_back(link);
     changed_ = true;
     woken_.notify_all();
   }
   link->start();
-  if (closed) link->end("");
+  if (!closed) return;
+  link->end("");
+  retire(std::move(channel));
+}
+
+// The last that has one must not be a link, which gRPC's own thread lets go: where no other one is left, gRPC would wait
+// there for the end of that thread.
+void Calls::retire(std::shared_ptr<grpc::Channel> channel) noexcept {
+  if (channel == nullptr) return;
+  const std::scoped_lock lock(mutex_);
+  retired_.push_back(std::move(channel));
+  changed_ = true;
+  woken_.notify_all();
+}
+
+// Those that no link has any more.
+void Calls::let_retired_go(bool all) noexcept {
+  std::vector<std::shared_ptr<grpc::Channel>> gone;
+  const std::scoped_lock lock(mutex_);
+  const auto kept = std::partition(retired_.begin(), retired_.end(),
+                                   [&](const auto& each) { return !all && each.use_count() > 1; });
+  gone.assign(std::make_move_iterator(kept), std::make_move_iterator(retired_.end()));
+  retired_.erase(kept, retired_.end());
 }
 
 // Under the line's lock.

@@ -150,6 +150,7 @@ void Calls::stop() noexcept {
     woken_.wait(lock, [&] { return links_ == 0; });
   }
   server_.reset();
+  let_retired_go(true);
 }
 
 std::string Calls::took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
@@ -349,6 +350,7 @@ int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
     }
   }
   for (const LinkRef& each : late) each->end("it has proven nothing in time");
+  let_retired_go(false);
   for (const auto& line : lines) {
     LinkRef link;
     bool again = false;

@@ -75,6 +75,8 @@ class Calls final : public CallNetwork, public LinkUser {
 
   // ---- call_channel.cpp: who calls ----
   void connect(const std::shared_ptr<CallLine>& line) noexcept;
+  void retire(std::shared_ptr<grpc::Channel> channel) noexcept;
+  void let_retired_go(bool all) noexcept;
   void answered(CallLine& line, CallReceiver::Event& event) noexcept;
   void out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                 const std::string& status) noexcept;
@@ -106,6 +108,7 @@ class Calls final : public CallNetwork, public LinkUser {
   std::condition_variable woken_;
   std::vector<std::shared_ptr<CallLine>> lines_;
   std::vector<LinkRef> unproven_;
+  std::vector<std::shared_ptr<grpc::Channel>> retired_;
   bool changed_ = false;  // something may be due
   bool stopping_ = false;
   int links_ = 0;  // that are
@@ -130,7 +133,7 @@ struct CallLine {
   // ---- At the client ----
   std::string name;  // "server 10.0.0.7:2222"
   std::string address;
-  std::shared_ptr<grpc::Channel> channel;  // of who connects
+  std::shared_ptr<grpc::Channel> channel;
   bool connecting = false;
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
   std::string why;  // it cannot be reached so far
