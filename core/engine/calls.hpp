@@ -86,7 +86,7 @@ class IncomingCall : public Counted {
   CallMessage& request() const noexcept { return *request_; }
   // How long its maker waits from when it came; 0: not said.
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
-  // Once; on any thread. `answer`: where the status is OK. Nobody may hear it any more.
+  // Once; on any thread. `status` is one that has a name. `answer`: where it is OK. Nobody may hear it any more.
   virtual void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept = 0;
 
   Ref<Counted> work;  // the handler's own

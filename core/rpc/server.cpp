@@ -219,7 +219,13 @@ void RpcServer::run(Job& job) noexcept {
         const dist_status code = method.function(context, arguments.get(), &given, method.host);
         result = ValueRef::adopt(given);
         done = Status(code);
-        if (code != DIST_OK && (failures_on_this_thread() == before || last_error().code != code)) {
+        const bool words = failures_on_this_thread() != before && last_error().code == code;
+        if (known_status_name(code) == nullptr) {
+          // Another process may know it as something else.
+          const ErrorRecord own = last_error();
+          done = fail(DIST_UNKNOWN, "the method failed with a code of its own, %d%s%s", code,
+                      words ? ": " : "", words ? own.message : "");
+        } else if (code != DIST_OK && !words) {
           done = fail(code, "the method failed with %s, and gave no reason", status_name(code));
         }
       }
