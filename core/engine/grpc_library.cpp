@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/os/fork.hpp"
 #include "core/base/os/library.hpp"
 #include "core/base/text.hpp"
 #include "core/engine/grpc/grpc_config.hpp"
@@ -52,6 +53,14 @@ Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept
 }  // namespace
 
 Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) noexcept {
+  // gRPC's threads are the parent's alone, and its descriptors both have: what the child does with them, the parent suffers.
+  static const ForkGuard of_first_use;
+  if (of_first_use.forked()) {
+    return failed_precondition(
+        "this is a forked child of a process that has used gRPC, which is of no use in it: fork before, or "
+        "have "
+        "the child run a program");
+  }
   const Kind& kind = gloo ? kGloo : kGrpc;
   if (given != nullptr) {
     if (file_is_there(given)) return load(kind, given, out);

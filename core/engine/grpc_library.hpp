@@ -11,7 +11,8 @@
 
 namespace dist {
 
-// `given`: the library's path; NULL: it is looked for. UNAVAILABLE: it is not there, or cannot be used.
+// `given`: the library's path; NULL: it is looked for. UNAVAILABLE: it is not there, or cannot be used. FAILED_PRECONDITION: in
+// a forked child of a process that has asked for it before.
 Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) noexcept;
 
 }  // namespace dist

@@ -110,6 +110,37 @@ static void a_client_that_is_killed_is_given_up(void **state) {
   ends_well(server);
 }
 
+/* In a child of a process that has used gRPC nothing of it is touched. */
+static void a_forked_child_is_refused(void **state) {
+  (void)state;
+  job all = job_of(1);
+  begin_server(&all, NULL);
+  dist_rpc_client *client = client_of(&all);
+  assert_echo(client);
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) {
+    dist_rpc_client *own = NULL;
+    dist_rpc_server *server = NULL;
+    dist_value *out = NULL;
+    int right = dist_rpc_call(client, "echo", NULL, NULL, &out) == DIST_FAILED_PRECONDITION;
+    right += dist_rpc_client_create("grpc", all.addresses[0], NULL, &own) == DIST_FAILED_PRECONDITION;
+    right += strstr(dist_last_error(), "a forked child of a process that has used gRPC") != NULL;
+    right += dist_rpc_server_create("grpc", "127.0.0.1:0", NULL, &server) == DIST_OK;
+    right += dist_rpc_server_start(server) == DIST_FAILED_PRECONDITION;
+    right += dist_rpc_server_destroy(server) == DIST_OK;
+    dist_rpc_client_destroy(client);
+    _exit(right == 6 ? 0 : 1);
+  }
+  int how = 0;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+  assert_echo(client);
+  dist_rpc_client_destroy(client);
+  tell(&all.processes[0]);
+  ends_well(&all.processes[0]);
+}
+
 /* ---- TLS ---- */
 
 static char folder[64] = "/tmp/dist-rpc-XXXXXX";
@@ -195,6 +226,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_client_that_is_killed_is_given_up),
       cmocka_unit_test(who_is_killed_or_stopped_is_known),
+      cmocka_unit_test(a_forked_child_is_refused),
       cmocka_unit_test(with_tls_both_show_a_certificate_of_the_authority),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
