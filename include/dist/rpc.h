@@ -17,15 +17,31 @@
  * and the same lease. Off loopback there must be TLS, or DIST_PLAINTEXT=1 and a secret. With TLS a client checks that the
  * server's certificate is for the host of its address; a client may have any certificate of the authority's.
  *
+ * where `add` may be
+ *
+ *     static dist_status add(const dist_rpc_context *context, dist_value *arguments, dist_value **out_result, void *user_data) {
+ *       dist_tensor a, b;
+ *       if (dist_value_tensor(dist_value_item(arguments, 0), &a) || dist_value_tensor(dist_value_item(arguments, 1), &b))
+ *         return dist_fail(DIST_INVALID_ARGUMENT, "add takes two numbers");
+ *       float sum = *(float *)a.data + *(float *)b.data;
+ *       const dist_tensor result = {&sum, DIST_F32, 0, NULL, NULL};
+ *       return dist_value_create_tensor(dist_get_strategy(), &result, out_result);
+ *     }
+ *
+ * and the arguments a tuple of two such values, dist_value_create_tuple().
+ *
  * Rules
  *   - A client may be made before its server is there. A call waits until it is, up to the call's deadline. Once its request
  *     has begun to go, the end of the server or of the connection ends the call with UNAVAILABLE: nobody knows whether the
  *     method has run. A server that says nothing for a lease has ended for its clients, and a client for its server.
+ *   - gRPC is of no use in a forked child of a process that has used it: making a client, or starting a server, there is
+ *     FAILED_PRECONDITION. Fork before, or have the child run a program.
  *   - What goes over: tensors, texts, nothing, composites, and lists, tuples and dictionaries of them. A variable goes as its
  *     value, and a strided tensor row-major. Values of several replicas and pointers of the host's are INVALID_ARGUMENT. Values
  *     that come are the receiver's, and their tensors are not copied.
  *   - A message has at most 256 MiB, its structure at most 1 MiB and 65,536 values; of one client a server takes 1,024 calls
- *     and 1 GiB of requests at a time, and 1,024 clients. Beyond that a call is RESOURCE_EXHAUSTED. Large messages go in pieces
+ *     and 1 GiB of requests at a time. Beyond that a call is RESOURCE_EXHAUSTED. A 1,025th client is refused, UNAVAILABLE, until
+ *     another one has ended. Large messages go in pieces
  *     of 512 KiB, in turns with others.
  */
 #ifndef DIST_RPC_H
@@ -87,7 +103,7 @@ DIST_API void dist_rpc_server_options_init(dist_rpc_server_options *options, uin
 /**
  * Makes a server, which does not listen before dist_rpc_server_start().
  *
- * `rpc_layer` is "grpc", or NULL, which means it. `address` is "host:port" or "[v6]:port"; with port 0 the system chooses one.
+ * `rpc_layer` is "grpc", or "" or NULL, which mean it. `address` is "host:port" or "[v6]:port"; with port 0 the system chooses one.
  *
  * Owns     *out_server is the caller's: dist_rpc_server_destroy().
  * Errors   INVALID_ARGUMENT    NULL; another rpc_layer; no address; an option is out of its range.
@@ -115,7 +131,8 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_server_register(dist_rpc_server *se
  *
  * Context  Any, serialized.
  * Blocks   Until it listens.
- * Errors   FAILED_PRECONDITION  it has been started before; off loopback neither TLS nor, with DIST_PLAINTEXT=1, a secret.
+ * Errors   FAILED_PRECONDITION  it has been started before; off loopback neither TLS nor, with DIST_PLAINTEXT=1, a secret; a
+ *                               forked child.
  *          UNAVAILABLE          the address cannot be listened on, or libdist-grpc.so is not installed.
  *          INVALID_ARGUMENT     a variable of the environment has no value that it can have.
  *          RESOURCE_EXHAUSTED   no memory, or no further thread.
@@ -159,7 +176,7 @@ DIST_API void dist_rpc_client_options_init(dist_rpc_client_options *options, uin
  *
  * Owns     *out_client is the caller's: dist_rpc_client_destroy().
  * Errors   INVALID_ARGUMENT     NULL; another rpc_layer; no address.
- *          FAILED_PRECONDITION  off loopback neither TLS nor, with DIST_PLAINTEXT=1, a secret.
+ *          FAILED_PRECONDITION  off loopback neither TLS nor, with DIST_PLAINTEXT=1, a secret; a forked child.
  *          UNAVAILABLE          libdist-grpc.so is not installed.
  *          RESOURCE_EXHAUSTED   no memory, or no further thread.
  */

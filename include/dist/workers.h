@@ -36,7 +36,7 @@
  * is stopped or cut off after a lease; one that stood still for half a lease hears from worker 0 before it goes on. The
  * others go on without it by dist_strategy_reform(), or end their strategies and make new ones, which the worker joins
  * that was started again. Who ends before it has met the others is waited for, up to the deadline; so is, for a lease,
- * one that leaves a forked child behind, which keeps its connections open. A process has one such strategy at a time,
+ * one that leaves a forked child behind, which keeps its connections open, and can itself be no worker over gRPC. A process has one such strategy at a time,
  * as they would listen at one address. DIST_LEASE_SECONDS is the same on all workers.
  *
  * In one process, for tests and for trying things out, workers are strategies that share a network:

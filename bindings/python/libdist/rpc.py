@@ -128,10 +128,11 @@ class RpcServer:
 class RemoteValue:
     """What a call comes to, later. One that nobody holds any more is given up."""
 
-    __slots__ = ("_handle", "__weakref__")
+    __slots__ = ("_client", "_handle", "__weakref__")
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, client: RpcClient) -> None:
         self._handle = handle  # takes over the reference
+        self._client = client  # whose end would end the call
 
     def get(self, timeout: Optional[float] = None) -> Any:
         """Waits for the result, or raises the call's error; the same each time.
@@ -183,11 +184,13 @@ class RpcClient:
         """As call(), without waiting. The memory of arrays is used until they have been sent."""
         given = values.make(_cdist.dist_get_strategy(), tuple(arguments)) if arguments else None
         options = _options(timeout, cancel)
-        return RemoteValue(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), options))
+        return RemoteValue(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), options), self)
 
     def methods(self, *, timeout: Optional[float] = None, cancel: Optional[Cancel] = None) -> list[str]:
         """The names of the server's methods, sorted."""
-        handle = _cdist.dist_rpc_client_methods(self._native(), _options(timeout, cancel))
+        cancel = Cancel() if cancel is None else cancel
+        with Watch(cancel.signal):
+            handle = _cdist.dist_rpc_client_methods(self._native(), _options(timeout, cancel))
         return [str(name) for name in values.owned(handle)]
 
     def close(self) -> None:

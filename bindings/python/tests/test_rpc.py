@@ -79,7 +79,7 @@ class Rpc(unittest.TestCase):
                 inside.wait(0.001)
             told.set()
 
-        _, client = self.serve(wait=wait, fast=lambda call, x: x)
+        server, client = self.serve(wait=wait, fast=lambda call, x: x)
         with self.assertRaises(DeadlineExceeded):
             client.call("wait", timeout=0.05)
         inside.clear()
@@ -98,6 +98,7 @@ class Rpc(unittest.TestCase):
         remote.cancel()
         with self.assertRaises(Cancelled):
             remote.get()
+        self.assertEqual(float(RpcClient(server.address).begin("fast", 3.0).get()), 3.0)  # which nobody else holds
         remotes = [client.begin("fast", float(i)) for i in range(1000)]
         self.assertEqual([float(remote.get()) for remote in remotes], [float(i) for i in range(1000)])
 

@@ -122,7 +122,7 @@ std::string Calls::why_not(const Hello& hello) const {
   if (hello.purpose != Purpose::kCalls) return "this is a server that is called, and no worker";
   if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
     return "a lease of " + std::to_string(hello.lease_ns / 1'000'000) + " ms at the client, " +
-           std::to_string(config_.lease_ns / 1'000'000) + " ms at the server";
+           std::to_string(config_.lease_ns / 1'000'000) + " ms at the server: DIST_LEASE_SECONDS differs";
   }
   return "";
 }
@@ -154,7 +154,7 @@ std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> me
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   std::string refusal;
   if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {
-    refusal = "it does not know this job's secret";
+    refusal = "it does not know this job's secret: DIST_JOB_SECRET differs";
   } else {
     auto line = std::make_shared<CallLine>(memory_, true, limits_);
     line->heard_ns = steady_now_ns();

@@ -156,7 +156,9 @@ std::string check_answer(const std::string& secret, const std::string& version, 
   }
   if (!out->welcome) return out->text;
   const Digest wanted = prove(Prover::kServer, secret, hello, message.data());
-  return equal(wanted.data(), out->proof.data(), wanted.size()) ? "" : "it does not know this job's secret";
+  return equal(wanted.data(), out->proof.data(), wanted.size())
+             ? ""
+             : "it does not know this job's secret: DIST_JOB_SECRET differs";
 }
 
 bool write_welcome(const Identity& me, const std::string& secret, std::span<const std::byte> hello,
