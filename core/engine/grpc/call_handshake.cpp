@@ -14,13 +14,6 @@ namespace {
 // Links that have proven nothing at a time.
 constexpr std::ptrdiff_t kMostStrangers = 64;
 
-template <class Message>
-void put(Link& link, const Message& message) {
-  std::byte bytes[Message::kBytes];
-  message.write(bytes);
-  link.put_raw(bytes, sizeof bytes);
-}
-
 }  // namespace
 
 // ---- The client's side ----
@@ -101,12 +94,7 @@ grpc::ServerGenericBidiReactor* Calls::accept(grpc::GenericCallbackServerContext
 void Calls::proven(const Link& link) noexcept {
   LinkRef kept;
   const std::scoped_lock lock(mutex_);
-  const auto at = std::find_if(unproven_.begin(), unproven_.end(),
-                               [&](const LinkRef& each) { return each.get() == &link; });
-  if (at == unproven_.end()) return;
-  kept = std::move(*at);
-  *at = std::move(unproven_.back());
-  unproven_.pop_back();
+  kept = take_out(unproven_, link);
 }
 
 // What of a hello does not fit, before anything is proven. "": nothing.

@@ -11,9 +11,6 @@
 namespace dist::grpc_link {
 namespace {
 
-// Within which a link must be proven: as long as a process may stand still for all others, in these bounds.
-constexpr int64_t kLeastProveNs = 5'000'000'000;
-constexpr int64_t kMostProveNs = 30'000'000'000;
 constexpr std::size_t kMostTextBytes = 1023;
 
 // A text that is sent, as what is not an answer says why.
@@ -155,15 +152,9 @@ void Calls::stop() noexcept {
 
 std::string Calls::took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
   if (link->stage != Link::Stage::kOpen) {
-    // Of fixed size: larger ones are not looked at.
-    std::byte whole[Hello::kBytes + Answer::kBytes];
-    std::size_t bytes = 0;
-    for (const grpc::Slice& each : message) {
-      if (each.size() > sizeof whole - bytes) return "a message of a wrong size";
-      std::copy_n(reinterpret_cast<const std::byte*>(each.begin()), each.size(), whole + bytes);
-      bytes += each.size();
-    }
-    const std::span<const std::byte> given(whole, bytes);
+    std::byte whole[kMostBeginningBytes];
+    std::span<const std::byte> given;
+    if (!gather(message, whole, &given)) return "a message of a wrong size";
     switch (link->stage) {
       case Link::Stage::kHello: return took_hello(*link, given);
       case Link::Stage::kAnswer: return took_answer(*link, given);
@@ -332,7 +323,7 @@ void Calls::watch() noexcept {
 
 // The answer: when there is something to be looked at next. What it holds of links ends without a lock.
 int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
-  const int64_t within = std::clamp(config_.lease_ns, kLeastProveNs, kMostProveNs);
+  const int64_t within = prove_within_ns(config_.lease_ns);
   int64_t next = INT64_MAX;
   std::vector<std::shared_ptr<CallLine>> lines;
   std::vector<LinkRef> late;

@@ -331,15 +331,9 @@ std::string Endpoint::took(const LinkRef& link, std::span<const grpc::Slice> mes
     if (link->purpose == Purpose::kControl) return took_control(link, message);
     return link->outgoing ? took_data_out(link, message) : took_data_in(link, message);
   }
-  // Of fixed size: larger ones are not looked at.
-  std::byte whole[Hello::kBytes + Answer::kBytes];
-  std::size_t bytes = 0;
-  for (const grpc::Slice& each : message) {
-    if (each.size() > sizeof whole - bytes) return "a message of a wrong size";
-    std::copy_n(reinterpret_cast<const std::byte*>(each.begin()), each.size(), whole + bytes);
-    bytes += each.size();
-  }
-  const std::span<const std::byte> given(whole, bytes);
+  std::byte whole[kMostBeginningBytes];
+  std::span<const std::byte> given;
+  if (!gather(message, whole, &given)) return "a message of a wrong size";
   switch (link->stage) {
     case Link::Stage::kHello: return took_hello(link, given);
     case Link::Stage::kAnswer: return took_answer(link, given);

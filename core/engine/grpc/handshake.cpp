@@ -13,13 +13,6 @@ namespace {
 
 constexpr Identity kNobody{};
 
-template <class Message>
-void put(Link& link, const Message& message) {
-  std::byte bytes[Message::kBytes];
-  message.write(bytes);
-  link.put_raw(bytes, sizeof bytes);
-}
-
 std::string number(int64_t value) { return std::to_string(value); }
 
 }  // namespace
@@ -162,12 +155,7 @@ grpc::ServerGenericBidiReactor* Endpoint::accept(grpc::GenericCallbackServerCont
 void Endpoint::proven(const Link& link) noexcept {
   LinkRef kept;
   const std::scoped_lock lock(members_);
-  const auto at = std::find_if(unproven_.begin(), unproven_.end(),
-                               [&](const LinkRef& each) { return each.get() == &link; });
-  if (at == unproven_.end()) return;
-  kept = std::move(*at);
-  *at = std::move(unproven_.back());
-  unproven_.pop_back();
+  kept = take_out(unproven_, link);
 }
 
 // What of a hello does not fit, before anything is proven. "": nothing.

@@ -3,6 +3,7 @@
 
 #include <grpcpp/generic/generic_stub.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace dist::grpc_link {
@@ -159,6 +160,38 @@ void Link::done(const std::string& status) noexcept {
   }
   user_.over(self, why, status);
 }
+
+// ---- How a link begins ----
+
+bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginningBytes],
+            std::span<const std::byte>* out) noexcept {
+  std::size_t bytes = 0;
+  for (const grpc::Slice& each : message) {
+    if (each.size() > sizeof to - bytes) return false;
+    std::copy_n(reinterpret_cast<const std::byte*>(each.begin()), each.size(), to + bytes);
+    bytes += each.size();
+  }
+  *out = {to, bytes};
+  return true;
+}
+
+int64_t prove_within_ns(int64_t lease_ns) noexcept {
+  constexpr int64_t kLeast = 5'000'000'000;
+  constexpr int64_t kMost = 30'000'000'000;
+  return std::clamp(lease_ns, kLeast, kMost);
+}
+
+LinkRef take_out(std::vector<LinkRef>& list, const Link& link) noexcept {
+  const auto at =
+      std::find_if(list.begin(), list.end(), [&](const LinkRef& each) { return each.get() == &link; });
+  if (at == list.end()) return nullptr;
+  LinkRef taken = std::move(*at);
+  *at = std::move(list.back());
+  list.pop_back();
+  return taken;
+}
+
+// ---- The two sides ----
 
 ClientLink::ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel)
     : Link(user), channel_(std::move(channel)) {

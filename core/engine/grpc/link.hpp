@@ -171,6 +171,23 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
   std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
 };
 
+// ---- How a link begins, for whoever has links ----
+
+template <class Message>
+void put(Link& link, const Message& message) {
+  std::byte bytes[Message::kBytes];
+  message.write(bytes);
+  link.put_raw(bytes, sizeof bytes);
+}
+// A message of the beginning, in one piece, which lies in `to`. They have fixed sizes: false for a larger one than any.
+inline constexpr std::size_t kMostBeginningBytes = Hello::kBytes + Answer::kBytes;
+bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginningBytes],
+            std::span<const std::byte>* out) noexcept;
+// Within which it must be proven: as long as a process may stand still for all others, in bounds.
+int64_t prove_within_ns(int64_t lease_ns) noexcept;
+// NULL: it is not in the list.
+LinkRef take_out(std::vector<LinkRef>& list, const Link& link) noexcept;
+
 // Says no, and ends.
 class Refusal final : public grpc::ServerGenericBidiReactor {
  public:

@@ -12,9 +12,6 @@
 namespace dist::grpc_link {
 namespace {
 
-// Within which a link must be proven: as long as a process may stand still for all others, in these bounds.
-constexpr int64_t kLeastProveNs = 5'000'000'000;
-constexpr int64_t kMostProveNs = 30'000'000'000;
 constexpr int64_t kFar = int64_t{1} << 62;
 
 }  // namespace
@@ -107,7 +104,7 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
   std::vector<LinkRef> ended;
   {
     const std::scoped_lock lock(members_);
-    const int64_t within = std::clamp(config_.lease_ns, kLeastProveNs, kMostProveNs);
+    const int64_t within = prove_within_ns(config_.lease_ns);
     for (const LinkRef& each : unproven_) {
       // One whose proof is on its way is this worker's own, and its peer's lease decides.
       if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
