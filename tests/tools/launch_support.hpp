@@ -151,15 +151,20 @@ class Launch {
   }
   void close_output() { close(std::exchange(out, -1)); }
 
-  // So many lines "worker 0 WORD PID" of tasks, sorted, without the PID; the first one's PID in *first.
+  // A line "worker 0 WORD PID" of a task: what comes before the PID, and the PID.
+  std::pair<std::string, pid_t> hear_one() const {
+    const std::string line = line_of(told);
+    const std::size_t blank = line.rfind(' ');
+    if (blank == std::string::npos) fail_msg("no task tells anything: '%s'", line.c_str());
+    return {line.substr(0, blank), std::stoi(line.substr(blank))};
+  }
+  // So many of them, sorted, without the PID; the first one's PID in *first.
   Words hear(int n, pid_t* first = nullptr) const {
     Words heard;
     for (int i = 0; i < n; ++i) {
-      const std::string line = line_of(told);
-      const std::size_t blank = line.rfind(' ');
-      if (blank == std::string::npos) fail_msg("no task tells anything: '%s'", line.c_str());
-      if (i == 0 && first != nullptr) *first = std::stoi(line.substr(blank));
-      heard.push_back(line.substr(0, blank));
+      const auto [words, its_pid] = hear_one();
+      if (i == 0 && first != nullptr) *first = its_pid;
+      heard.push_back(words);
     }
     return sorted(heard);
   }

@@ -11,8 +11,9 @@
  *     signals                        writes which signals are blocked, and which are ignored
  *     tell WORD                      writes "worker 1 WORD PID" to the pipe LAUNCH_TELL
  *     await                          reads a byte of the pipe LAUNCH_GATE
- *     trap SIGNAL exit|tell|last|ignore
- *                                    what a signal does: exit with its number, tell LAUNCH_TELL, tell and exit, nothing
+ *     trap SIGNAL exit|well|tell|last|ignore
+ *                                    what a signal does: exit with its number, or with 0, tell LAUNCH_TELL, tell and exit
+ *                                    with its number, nothing
  *     child, daemon                  starts a process that waits for ever, in the task's group or in a session of its own
  *     exit N, raise SIGNAL, wait     ends, or waits for ever
  *     only TASK ... end              what is done by that task ("worker 1") alone
@@ -50,6 +51,10 @@ static void tell(const char* word) {
 
 /* Single-threaded, and nothing else prints then: snprintf() is safe in these handlers. */
 static void on_exit_signal(int signal) { _exit(signal); }
+static void on_well_signal(int signal) {
+  (void)signal;
+  _exit(0);
+}
 static void on_told_signal(int signal) { tell(sigabbrev_np(signal)); }
 static void on_last_signal(int signal) {
   tell(sigabbrev_np(signal));
@@ -66,6 +71,7 @@ static void trap(int signal, const char* what) {
   struct sigaction action = {.sa_flags = SA_RESTART};
   switch (what[0]) {
     case 'e': action.sa_handler = on_exit_signal; break;
+    case 'w': action.sa_handler = on_well_signal; break;
     case 't': action.sa_handler = on_told_signal; break;
     case 'l': action.sa_handler = on_last_signal; break;
     default: action.sa_handler = SIG_IGN; break;
