@@ -113,7 +113,7 @@ void Job::start(Task& task) {
     const int status = !started.of_program ? kLauncherFailed : is_missing ? kNotFound : kCannotExecute;
     const std::string what = started.of_program ? setup_.program.path + ": cannot be executed: "
                                                 : plan_of(task).name() + " could not be started: ";
-    return failed(task, what + std::strerror(started.error), status, false);
+    return finish_as(task, what + std::strerror(started.error), status);
   }
   task.pid = started.pid;
   task.out.from = std::move(started.out);
@@ -197,7 +197,7 @@ void Job::write_to(Sink& sink) {
   if (is_over_) {
     say(why);
     if (status_ == 0) status_ = kLauncherFailed;
-  } else if (phase_ != Phase::kEnding) {
+  } else if (phase_ != Phase::kEnding || status_ == 0) {
     finish_with(kLauncherFailed, why + "; the job was ended");
     end_all(SIGTERM);
   }
@@ -246,7 +246,8 @@ void Job::told_to_end(int signal) {
   }
   if (phase_ == Phase::kEnding) return send_all(signal);
   told_by_ = signal;
-  finish_with(128 + signal, "");
+  // What the chief has ended with is the job's already.
+  finish_with(phase_ == Phase::kClosing ? status_ : 128 + signal, "");
   say(signal_name(signal) + " was sent on to all tasks" +
       (signal == SIGINT ? "; SIGINT again kills them" : ""));
   end_all(signal);
@@ -270,45 +271,73 @@ void Job::reap(Task& task) {
 
 void Job::judge(Task& task, const siginfo_t& end) {
   if (phase_ != Phase::kRunning) return;
+  const std::string name = plan_of(task).name();
   if (end.si_code != CLD_EXITED) {
-    return failed(task, plan_of(task).name() + " was killed by " + signal_name(end.si_status),
-                  128 + end.si_status, true);
+    return failed(task, name + " was killed by " + signal_name(end.si_status), 128 + end.si_status);
   }
   if (end.si_status != 0) {
-    return failed(task, plan_of(task).name() + " exited with status " + std::to_string(end.si_status),
-                  end.si_status, true);
+    return failed(task, name + " exited with status " + std::to_string(end.si_status), end.si_status);
   }
-  task.has_ended_well = true;
-  const bool is_last = std::all_of(tasks_.begin(), tasks_.end(), [&](const Task& one) {
-    return plan_of(one).is_ps() || one.has_ended_well;
-  });
-  if (!is_last) return;
-  phase_ = Phase::kClosing;
-  end_all(SIGTERM);
+  if (setup_.options.ps > 0 && plan_of(task).is_chief()) begin_closing();
 }
 
-void Job::failed(Task& task, const std::string& how, int status, bool may_restart) {
+// A worker alone can be started again beside the others: what a ps had in its memory, and what the chief knew of the work,
+// is gone with it. Who hears that from the others is the chief.
+Job::Answer Job::answer_to(const Task& failed) const {
+  const Options& options = setup_.options;
+  const bool is_restart_left = num_restarts_ < options.restarts;
+  const bool is_led = options.ps > 0;
+  const bool is_chief = plan_of(failed).is_chief();
+  if (!is_restart_left) return is_led && !is_chief ? Answer::kGoOn : Answer::kEnd;
+  if (options.restart == RestartWhat::kJob) return Answer::kRestartJob;
+  if (!is_led || plan_of(failed).is_worker()) return Answer::kRestartTask;
+  return is_chief ? Answer::kRestartJob : Answer::kGoOn;
+}
+
+void Job::failed(Task& task, const std::string& how, int status) {
+  switch (answer_to(task)) {
+    case Answer::kEnd: return finish_as(task, how, status);
+    case Answer::kRestartTask: return restart_task(task, how);
+    case Answer::kRestartJob: return restart_job(how);
+    case Answer::kGoOn: return go_on_without(task, how);
+  }
+}
+
+void Job::finish_as(const Task& task, const std::string& how, int status) {
   if (phase_ != Phase::kRunning) return;
-  if (may_restart && num_restarts_ < setup_.options.restarts) return restart(task, how);
   finish_with(status, how + (is_anyone_else_left(task) ? "; the others were ended" : ""));
   end_all(SIGTERM);
 }
 
-void Job::restart(Task& task, const std::string& how) {
+int64_t Job::next_restart(std::string* which) {
   ++num_restarts_;
-  const int64_t delay = delay_of(num_restarts_);
-  const std::string which =
+  *which =
       " (restart " + std::to_string(num_restarts_) + " of " + std::to_string(setup_.options.restarts) + ")";
-  if (setup_.options.restart == RestartWhat::kTask) {
-    say(how + "; it is started again in " + seconds(delay) + which);
-    ++task.restarts;
-    task.start_at = now() + delay;
-    return;
-  }
-  say(how + "; all tasks are ended, and started again " + seconds(delay) + " later" + which);
+  return delay_of(num_restarts_);
+}
+
+void Job::restart_task(Task& task, const std::string& how) {
+  std::string which;
+  const int64_t delay = next_restart(&which);
+  say(how + "; it is started again in " + seconds(delay) + which);
+  ++task.restarts;
+  task.start_at = now() + delay;
+}
+
+void Job::restart_job(const std::string& how) {
+  std::string which;
+  restart_after_ = next_restart(&which);
+  say(how + "; all tasks are ended, and started again " + seconds(restart_after_) + " later" + which);
   phase_ = Phase::kRestarting;
-  restart_after_ = delay;
   end_all(SIGTERM);
+}
+
+void Job::go_on_without(const Task& task, const std::string& how) {
+  if (!plan_of(task).is_worker()) return say(how + "; its variables are gone: the chief's end decides");
+  const bool is_any_left = std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& one) {
+    return plan_of(one).is_worker() && (one.pid > 0 || one.start_at != kNever);
+  });
+  say(how + "; no restart is left: the job goes on without " + (is_any_left ? "it" : "any worker"));
 }
 
 // Nobody runs: some may be about to be started.
@@ -318,7 +347,6 @@ void Job::on_all_ended() {
     deadline_ = kNever;
     for (Task& task : tasks_) {
       ++task.restarts;
-      task.has_ended_well = false;
       task.start_at = now() + restart_after_;
     }
   }
@@ -339,15 +367,30 @@ void Job::on_deadline() {
     own_err_.drop();
     return;
   }
+  const bool is_closing = phase_ == Phase::kClosing;
+  const std::string grace = seconds(setup_.options.grace_ns);
   for (const Task& task : tasks_) {
-    if (task.pid > 0)
-      say(plan_of(task).name() + " did not end within " + seconds(setup_.options.grace_ns) + ": killed");
+    if (task.pid <= 0) continue;
+    say(plan_of(task).name() + (is_closing ? " did not end by itself within " + grace + ": SIGTERM was sent"
+                                           : " did not end within " + grace + ": killed"));
   }
-  send_all(SIGKILL);
+  if (!is_closing) return send_all(SIGKILL);
+  finish_with(0, "");
+  end_all(SIGTERM);
+}
+
+void Job::begin_closing() {
+  phase_ = Phase::kClosing;
+  start_nobody();
+  deadline_ = now() + setup_.options.grace_ns;
+}
+
+void Job::start_nobody() {
+  for (Task& task : tasks_) task.start_at = kNever;
 }
 
 void Job::end_all(int signal) {
-  for (Task& task : tasks_) task.start_at = kNever;
+  start_nobody();
   send_all(signal);
   // Who is stopped would not see it.
   send_all(SIGCONT);

@@ -2,10 +2,13 @@
 // Job: the tasks of this machine from their start to their end. One thread waits for signals, output and deadlines in one
 // poll(), so that nothing of what happens is missed and nothing runs at the same time as something else.
 //
-//     kRunning ── the last worker ends well ──► kClosing     the ps are ended
-//        │ ▲
-//        │ └── all have ended ── kRestarting                 all are ended, to be started again
-//        └── a failure, a signal, no output ──► kEnding      all are ended
+//     kRunning ── with ps: the chief ends well ──► kClosing  the others may end by themselves
+//        │ ▲                                          │
+//        │ └── all have ended ── kRestarting          │      all are ended, to be started again
+//        │                                            ▼
+//        └── a failure, a signal, no output ───────► kEnding all are ended
+//
+// Without ps a job is over when all its tasks have ended well.
 #pragma once
 
 #include <signal.h>
@@ -50,6 +53,8 @@ class Job {
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   enum class Phase : uint8_t { kRunning, kRestarting, kClosing, kEnding };
+  // What becomes of the job when a task has failed.
+  enum class Answer : uint8_t { kEnd, kRestartTask, kRestartJob, kGoOn };
 
   struct Stream {
     Fd from;
@@ -63,7 +68,6 @@ class Job {
     pid_t pid = -1;  // -1: it does not run
     int32_t restarts = 0;
     int64_t start_at = kNever;
-    bool has_ended_well = false;
   };
 
   const PlannedTask& plan_of(const Task& task) const { return setup_.tasks[task.place]; }
@@ -83,13 +87,22 @@ class Job {
   void told_to_end(int signal);
   void reap(Task& task);
   void judge(Task& task, const siginfo_t& end);
-  void failed(Task& task, const std::string& how, int status, bool may_restart);
-  void restart(Task& task, const std::string& how);
+  Answer answer_to(const Task& failed) const;
+  void failed(Task& task, const std::string& how, int status);
+  void finish_as(const Task& task, const std::string& how, int status);
+  void restart_task(Task& task, const std::string& how);
+  void restart_job(const std::string& how);
+  void go_on_without(const Task& task, const std::string& how);
+  // Counts it, and has the delay before it.
+  int64_t next_restart(std::string* which);
   void on_all_ended();
   void on_deadline();
 
+  // Those that run may end by themselves within the grace.
+  void begin_closing();
   // Further tasks do not start; those that run get the signal, and have the grace.
   void end_all(int signal);
+  void start_nobody();
   void finish_with(int status, std::string cause);
   void send_all(int signal) const;
   bool is_anyone_running() const;

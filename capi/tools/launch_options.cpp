@@ -26,8 +26,8 @@ const char kHelp[] =
     "      --replicas=R     Set DIST_REPLICAS to R, from 1 to 256, for the program to\n"
     "                       read: how many replicas each worker has\n"
     "      --chief          The first of the W tasks is the chief, not a worker\n"
-    "      --ps=P           P parameter servers, too. They get SIGTERM when all\n"
-    "                       workers have ended well\n"
+    "      --ps=P           P parameter servers (ps) and a chief, too, beside the W\n"
+    "                       workers; at most 256 in all. The chief decides: see below\n"
     "\n"
     "When a task fails\n"
     "      --restarts=N     Start it again, up to N times in the job (0), first after\n"
@@ -36,6 +36,17 @@ const char kHelp[] =
     "                       default); job: end all tasks and start all again\n"
     "      --grace=SECONDS  How long a task that is to end may take from SIGTERM to\n"
     "                       SIGKILL (10)\n"
+    "\n"
+    "With --ps the chief, which schedules the work, decides\n"
+    "  When the chief ends well, the others may take the grace to end by themselves;\n"
+    "  who does not gets SIGTERM, and the grace once more. When the chief fails, all\n"
+    "  tasks are ended, and started again together while a restart is left.\n"
+    "  A worker that fails is started again alone; when no restart is left, the job\n"
+    "  goes on without it. A ps that fails is not started again alone, because its\n"
+    "  variables are gone: the chief hears it from its own calls, and goes on or\n"
+    "  fails. With --restart=job the failure of any task starts all again together,\n"
+    "  while a restart is left. Either way it is one of the N restarts. A task that\n"
+    "  has ended well is started again only together with all others.\n"
     "\n"
     "Several machines: run dist-launch on each, with the same LIST\n"
     "      --hosts=LIST     HOST:TASKS,HOST:TASKS,... as in a:2,b:2,c, which is one\n"
@@ -65,9 +76,9 @@ const char kHelp[] =
     "group when it ends is killed.\n"
     "\n"
     "Exit status: 0 all tasks ended well; the status of the first task that failed,\n"
-    "128+S where signal S ended it, or dist-launch was told to end by signal S;\n"
-    "2 the command line is wrong; 125 dist-launch failed; 126 PROGRAM cannot be\n"
-    "executed; 127 PROGRAM was not found.\n";
+    "with --ps that of the chief; 128+S where signal S ended it, or dist-launch was\n"
+    "told to end by signal S; 2 the command line is wrong; 125 dist-launch failed;\n"
+    "126 PROGRAM cannot be executed; 127 PROGRAM was not found.\n";
 
 namespace {
 
@@ -130,6 +141,7 @@ class Parser {
   bool take_host(std::string_view text);
   void check_whole();
   void check_hosts();
+  void check_local();
 
   // Whether it is one; `what` begins the message that it is not.
   bool take_number(const std::string& what, std::string_view text, int32_t least, int32_t most, int32_t* out);
@@ -246,7 +258,8 @@ void Parser::take(int key, const char* text) {
     case 'n': take_number("-n", text, 1, DIST_MAX_CLUSTER_TASKS, &options_.workers); break;
     case kReplicas: take_number("--replicas", text, 1, DIST_MAX_REPLICAS, &options_.replicas); break;
     case kChief: options_.chief = true; break;
-    case kPs: take_number("--ps", text, 0, kMaxLocalTasks, &options_.ps); break;
+    // A worker and the chief have room, too.
+    case kPs: take_number("--ps", text, 1, kMaxLocalTasks - 2, &options_.ps); break;
     case kRestarts: take_number("--restarts", text, 0, kMaxRestarts, &options_.restarts); break;
     case kRestart: take_restart(text); break;
     case kGrace: take_grace(text); break;
@@ -299,9 +312,33 @@ void Parser::check_hosts() {
   }
   if (options_.ps > 0) {
     refuse(
-        "--ps is for one machine: with --hosts nobody could tell when the workers of all machines have "
+        "--ps is for one machine: with --hosts nobody could tell the other machines that the chief has "
         "ended");
   }
+}
+
+void Parser::check_local() {
+  const bool has_ps = options_.ps > 0;
+  const std::string ps = std::to_string(options_.ps);
+  if (!is_given('n') && has_ps) {
+    return refuse(
+        "--ps needs --workers, which says how many workers there are beside the ps and the chief, as in: "
+        "dist-launch --ps " +
+        ps + " --workers 2 -- PROGRAM");
+  }
+  if (!is_given('n')) return refuse("-n is missing: how many workers");
+  if (has_ps && options_.chief) {
+    return refuse("--chief does not go with --ps, which has a chief beside the workers; leave --chief out");
+  }
+  if (options_.workers + (has_ps ? options_.ps + 1 : 0) > kMaxLocalTasks) {
+    return refuse(std::to_string(options_.workers) + " workers" +
+                  (has_ps ? ", " + ps + " ps and the chief" : "") + " are more than " +
+                  std::to_string(kMaxLocalTasks) + " tasks on one machine");
+  }
+  if (!has_ps) return;
+  // From here on such a job has the places of one with --chief, and one more of them than -n says.
+  options_.chief = true;
+  ++options_.workers;
 }
 
 void Parser::check_whole() {
@@ -310,11 +347,8 @@ void Parser::check_whole() {
   } else if (is_given(kIndex) || is_given(kPort)) {
     refuse(std::string(is_given(kIndex) ? "--index" : "--port") +
            " needs --hosts; without it the tasks have free ports of this machine");
-  } else if (!is_given('n')) {
-    refuse("-n is missing: how many workers");
-  } else if (int64_t{options_.workers} + options_.ps > kMaxLocalTasks) {
-    refuse(std::to_string(options_.workers) + " workers and " + std::to_string(options_.ps) +
-           " ps are more than " + std::to_string(kMaxLocalTasks) + " tasks on one machine");
+  } else {
+    check_local();
   }
   if (*options_.program == nullptr) refuse("the program is missing, as in: dist-launch -n 2 -- PROGRAM");
 }

@@ -21,9 +21,9 @@ struct Host {
 };
 
 struct Options {
-  int32_t workers = 0;   // of all machines, the chief among them
+  int32_t workers = 0;   // of all machines, the chief among them, also that of --ps
   int32_t replicas = 0;  // 0: not given
-  int32_t ps = 0;
+  int32_t ps = 0;        // more: the chief's end is the job's
   bool chief = false;
   int32_t restarts = 0;  // of the whole job
   RestartWhat restart = RestartWhat::kTask;

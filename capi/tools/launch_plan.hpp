@@ -19,7 +19,8 @@ struct PlannedTask {
 
   // "worker 2", as messages and prefixes have it.
   std::string name() const { return job + (" " + std::to_string(index)); }
-  bool is_ps() const { return job[0] == 'p'; }
+  bool is_chief() const { return job[0] == 'c'; }
+  bool is_worker() const { return job[0] == 'w'; }
 };
 
 // All tasks of all machines: the chief, the workers, the ps. `ports` are those of this machine's tasks, in that order; with

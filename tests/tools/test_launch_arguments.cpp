@@ -23,18 +23,27 @@ void numbers(void**) {
   }
   refuses({"-n2", "--replicas=0"}, "--replicas is \"0\"; a whole number from 1 to 256 was expected");
   refuses({"-n2", "--replicas=257"}, "--replicas is \"257\"");
-  refuses({"-n2", "--ps=-1"}, "--ps is \"-1\"; a whole number from 0 to 256 was expected");
+  for (const char* text : {"", "0", "-1", "+1", "1x", "x", "255", "99999999999999999999", "1.5"}) {
+    refuses({"-n2", "--ps", text},
+            std::string("--ps is \"") + text + "\"; a whole number from 1 to 254 was expected");
+  }
   refuses({"-n2", "--restarts=many"},
           "--restarts is \"many\"; a whole number from 0 to 1000000 was expected");
   for (const char* text : {"", "-1", "inf", "nan", "1e3", "1s", "86401", ".5", "0x1"}) {
     refuses({"-n2", "--grace", text}, std::string("--grace is \"") + text + "\"; seconds from 0 to 86400");
   }
-  refuses({"-n257"}, "257 workers and 0 ps are more than 256 tasks on one machine");
-  refuses({"-n200", "--ps=57"}, "200 workers and 57 ps are more than 256 tasks");
+  refuses({"-n257"}, "257 workers are more than 256 tasks on one machine");
+  refuses({"-n254", "--ps=2"}, "254 workers, 2 ps and the chief are more than 256 tasks on one machine");
+  refuses({"-n65536", "--ps=254"}, "65536 workers, 254 ps and the chief are more than 256 tasks");
 }
 
 void words(void**) {
   refuses({}, "-n is missing: how many workers");
+  refuses({"--ps=2"},
+          "--ps needs --workers, which says how many workers there are beside the ps and the "
+          "chief, as in: dist-launch --ps 2 --workers 2 -- PROGRAM");
+  refuses({"-n2", "--ps=1", "--chief"},
+          "--chief does not go with --ps, which has a chief beside the workers");
   refuses({"-n2", "--restart=all"}, "--restart is \"all\"; task or job was expected");
   refuses({"-n2", "--workres=3"}, "\"--workres=3\" is no option");
   refuses({"-n2", "--res=3"}, "\"--res=3\" is no option, or the beginning of several");
@@ -87,6 +96,7 @@ void hosts_and_others(void**) {
           "--port is 65534: the last of 3 tasks on a machine");
   refuses({"--hosts=a", "--index=0", "--port=0"}, "--port is \"0\"");
   refuses({"--hosts=a", "--index=0", "--ps=1"}, "--ps is for one machine");
+  refuses({"--hosts=a", "--index=0", "--ps=1", "--chief"}, "--ps is for one machine");
   refuses({"--hosts=a,b", "--index=0"}, "DIST_JOB_SECRET is not set: with --hosts, set it to the same");
   std::string many;
   for (int i = 0; i < 257; ++i) many += "h" + std::to_string(i) + ":256,";

@@ -75,30 +75,6 @@ void one_that_ends_well_ends_nobody(void**) {
   assert_text(launch.all_err, "");
 }
 
-void ps_end_after_the_workers(void**) {
-  Launch launch(
-      task({"-n2", "--ps=2"}, {"only", "worker 0", "await", "exit", "0", "end", "only", "worker 1", "await",
-                               "exit", "0", "end", "trap", "TERM", "last", "tell", "up", "wait"}));
-  assert_lines(launch.hear(2), {"ps 0 up", "ps 1 up"});
-  launch.open_gate(2);
-  assert_lines(launch.hear(2), {"ps 0 TERM", "ps 1 TERM"});
-  // How they end then is no failure.
-  launch.ends(0);
-  assert_text(launch.all_err, "");
-}
-
-void ps_that_do_not_end_are_killed(void**) {
-  Launch launch(task({"-n1", "--ps=1", "--grace=0"}, {"only", "worker 0", "await", "exit", "0", "end", "trap",
-                                                      "TERM", "ignore", "tell", "up", "wait"}));
-  launch.hear(1);
-  launch.open_gate();
-  launch.ends(0);
-  assert_text(launch.all_err, "dist-launch: ps 0 did not end within 0 s: killed\n");
-  Launch failing(task({"-n1", "--ps=1"}, {"only", "ps 0", "exit", "6", "end", "wait"}));
-  failing.ends(6);
-  assert_text(failing.all_err, "dist-launch: ps 0 exited with status 6; the others were ended\n");
-}
-
 // Each ends with what it has started; the last line is EOF of a pipe that all of them hold.
 void children_end_with_their_task(void**) {
   Launch launch(task({"-n2"}, {"child", "await"}));
@@ -176,8 +152,6 @@ int main(int argc, char** argv) {
       cmocka_unit_test(output_comes_before_the_failure),
       cmocka_unit_test(who_does_not_end_is_killed),
       cmocka_unit_test(one_that_ends_well_ends_nobody),
-      cmocka_unit_test(ps_end_after_the_workers),
-      cmocka_unit_test(ps_that_do_not_end_are_killed),
       cmocka_unit_test(children_end_with_their_task),
       cmocka_unit_test(daemons_hold_up_nobody),
       cmocka_unit_test(a_killed_launcher_leaves_nothing),

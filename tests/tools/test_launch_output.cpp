@@ -13,6 +13,10 @@ void lines_have_their_task(void**) {
   assert_lines(sorted(lines_of(launch.all_out)),
                {"[chief 0] one", "[chief 0] three", "[worker 0] one", "[worker 0] three"});
   assert_lines(sorted(lines_of(launch.all_err)), {"[chief 0] two", "[worker 0] two"});
+  Launch servers(task({"-n2", "--ps=1", "--grace=86400"}, {"say", "one"}));
+  servers.ends(0);
+  assert_lines(sorted(lines_of(servers.all_out)),
+               {"[chief 0] one", "[ps 0] one", "[worker 0] one", "[worker 1] one"});
 }
 
 void long_lines_and_bytes(void**) {

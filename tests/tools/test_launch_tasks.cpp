@@ -24,7 +24,7 @@ std::string without_ports(std::string text, Words* ports) {
   return text;
 }
 
-// A ps is ended when the workers have ended: they wait for all to be seen.
+// With --ps the others are ended some time after the chief: all wait for all to be seen.
 const Words kShowConfig = {"env", "TF_CONFIG", "tell", "done", "await"};
 
 void let_all_show(const Launch& launch, int tasks) {
@@ -55,16 +55,23 @@ void configs_of(const Words& options, const std::string& cluster, const Words& w
 void tf_config(void**) {
   configs_of({"-n1"}, R"({"worker":[P]})", {R"([worker 0] {"type":"worker","index":0})"});
   configs_of({"-n1", "--chief"}, R"({"chief":[P]})", {R"([chief 0] {"type":"chief","index":0})"});
-  configs_of({"-n2", "--ps=1", "--chief"}, R"({"chief":[P],"worker":[P],"ps":[P]})",
+  configs_of({"-n2", "--chief"}, R"({"chief":[P],"worker":[P]})",
+             {R"([chief 0] {"type":"chief","index":0})", R"([worker 0] {"type":"worker","index":0})"});
+  // With servers the chief comes beside the workers.
+  configs_of({"--workers=1", "--ps=1"}, R"({"chief":[P],"worker":[P],"ps":[P]})",
              {R"([chief 0] {"type":"chief","index":0})", R"([ps 0] {"type":"ps","index":0})",
               R"([worker 0] {"type":"worker","index":0})"});
+  configs_of({"--ps=2", "--workers=3"}, R"({"chief":[P],"worker":[P,P,P],"ps":[P,P]})",
+             {R"([chief 0] {"type":"chief","index":0})", R"([ps 0] {"type":"ps","index":0})",
+              R"([ps 1] {"type":"ps","index":1})", R"([worker 0] {"type":"worker","index":0})",
+              R"([worker 1] {"type":"worker","index":1})", R"([worker 2] {"type":"worker","index":2})"});
   configs_of({"-n3"}, R"({"worker":[P,P,P]})",
              {R"([worker 0] {"type":"worker","index":0})", R"([worker 1] {"type":"worker","index":1})",
               R"([worker 2] {"type":"worker","index":2})"});
 }
 
 void many_have_ports_of_their_own(void**) {
-  Launch launch(task({"-n200", "--ps=56"}, {"only", "worker 7", "env", "TF_CONFIG", "end"}));
+  Launch launch(task({"-n199", "--ps=56", "--grace=86400"}, {"only", "worker 7", "env", "TF_CONFIG", "end"}));
   launch.ends(0);
   Words ports;
   without_ports(launch.all_out, &ports);
@@ -103,7 +110,7 @@ void several_machines(void**) {
 
 // libdist itself reads what dist-launch has written.
 void resolver_reads_it(void**) {
-  Launch launch({"-n2", "--chief", "--ps=1", resolver_path, task_path, "tell", "done", "await"});
+  Launch launch({"-n1", "--ps=1", resolver_path, task_path, "tell", "done", "await"});
   let_all_show(launch, 3);
   launch.ends(0);
   assert_text(launch.all_err, "");
