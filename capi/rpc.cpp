@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rpc.h: methods of other processes.
-#include <memory>
-
 #include "capi/guard.hpp"
+#include "capi/host_function.hpp"
 #include "capi/options.hpp"
 #include "core/rpc/client.hpp"
 #include "core/rpc/job_calls.hpp"
@@ -20,13 +19,7 @@ const RpcServer* unwrap(const dist_rpc_server* handle) noexcept {
 RpcClient* unwrap(dist_rpc_client* handle) noexcept { return reinterpret_cast<RpcClient*>(handle); }
 RemoteValue* unwrap(dist_remote_value* handle) noexcept { return reinterpret_cast<RemoteValue*>(handle); }
 
-// What the host has registered.
-struct HostMethod {
-  dist_rpc_fn fn;
-  void* user_data;
-  dist_release_fn release;
-  Ref<Memory> memory;
-};
+using HostMethod = HostFunction<dist_rpc_fn>;
 
 dist_status call_method(const RpcContext& context, Value* arguments, Value** out_value, void* host) {
   const auto& method = *static_cast<const HostMethod*>(host);
@@ -39,19 +32,11 @@ dist_status call_method(const RpcContext& context, Value* arguments, Value** out
   return status;
 }
 
-void end_method(void* host) {
-  auto* const method = static_cast<HostMethod*>(host);
-  if (method->release != nullptr) method->release(method->user_data);
-  const Ref<Memory> memory = std::move(method->memory);
-  method->~HostMethod();
-  memory->free(method, sizeof *method, alignof(HostMethod));
-}
-
 Status read_call(const dist_rpc_call_options* options, RpcCallOptions* out) noexcept {
   dist_rpc_call_options given;
   DIST_TRY(read_options(options, &given, "dist_rpc_call_options"));
   DIST_TRY(require_zero(given.reserved, "dist_rpc_call_options.reserved"));
-  *out = {given.timeout_ns, capi::unwrap(given.cancel)};
+  *out = {given.timeout_ns, capi::unwrap(given.cancel), nullptr};
   return kOk;
 }
 
@@ -99,14 +84,9 @@ dist_status dist_rpc_server_register(dist_rpc_server* server, const char* method
     DIST_TRY(require(server, kCall, "server"));
     DIST_TRY(require(method, kCall, "method"));
     DIST_TRY(require(reinterpret_cast<const void*>(fn), kCall, "fn"));
-    Memory& memory = unwrap(server)->memory();
-    auto* const host = new (memory.allocate(sizeof(HostMethod), alignof(HostMethod)))
-        HostMethod{fn, user_data, nullptr, Ref<Memory>::share(&memory)};
-    std::unique_ptr<HostMethod, void (*)(void*)> kept(host, end_method);
-    DIST_TRY(unwrap(server)->add(method, {call_method, host, end_method}));
-    // Until here the host keeps what it gave.
-    kept.release()->release = release;
-    return kOk;
+    return HostMethod::add(unwrap(server)->memory(), fn, user_data, release, [&](HostMethod* host) {
+      return unwrap(server)->add(method, {call_method, host, HostMethod::end});
+    });
   });
 }
 
@@ -148,8 +128,10 @@ dist_status dist_rpc_client_create(const char* rpc_layer, const char* address,
     DIST_TRY(require_zero(given.reserved, "dist_rpc_client_options.reserved"));
     Ref<Memory> memory;
     DIST_TRY(create_memory(given.allocator, "dist_rpc_client_options.allocator", &memory));
+    Ref<GrpcCalls> calls;
+    DIST_TRY(create_job_calls(*memory, {}, &calls));
     Ref<RpcClient> made;
-    DIST_TRY(RpcClient::create(*memory, address, given.timeout_ns, &made));
+    DIST_TRY(RpcClient::create(*memory, calls, address, given.timeout_ns, &made));
     *out_client = reinterpret_cast<dist_rpc_client*>(made.take());
     return kOk;
   });

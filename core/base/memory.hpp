@@ -109,6 +109,8 @@ class Counted {
 
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
+  // Whether there is one reference alone: who has it may change the object as if nobody had ever seen it.
+  bool sole() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
   Memory& memory() const noexcept { return *memory_; }
 
  protected:

@@ -13,6 +13,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/engine/message_pool.hpp"
 
 namespace dist {
 
@@ -21,22 +22,34 @@ class alignas(64) CallMessage final : public Counted {
  public:
   static constexpr std::size_t kAlign = 64;
 
-  // NULL: no memory.
-  static Ref<CallMessage> create(Memory& memory, std::size_t bytes) noexcept {
+  // NULL: no memory. Where it is large its memory is the pool's, which may be NULL.
+  static Ref<CallMessage> create(Memory& memory, std::size_t bytes, MessagePool* pool = nullptr) noexcept {
     try {
-      return make_counted_with_room<CallMessage>(memory, bytes, bytes);
+      if (pool == nullptr || bytes < MessagePool::kLeastBytes) {
+        return make_counted_with_room<CallMessage>(memory, bytes, bytes);
+      }
+      Ref<CallMessage> made = make_counted<CallMessage>(memory, bytes);
+      made->pooled_ = pool->take(bytes, &made->capacity_);
+      if (made->pooled_ == nullptr) return {};
+      made->pool_ = Ref<MessagePool>::share(pool);
+      return made;
     } catch (const std::bad_alloc&) {
       return {};
     }
   }
   CallMessage(Memory& memory, std::size_t bytes) noexcept : Counted(memory), bytes_(bytes) {}
 
-  std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  std::byte* data() noexcept { return pooled_ != nullptr ? pooled_ : reinterpret_cast<std::byte*>(this + 1); }
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  ~CallMessage() override = default;
+  ~CallMessage() override {
+    if (pool_) pool_->give(pooled_, capacity_);
+  }
   const std::size_t bytes_;
+  Ref<MessagePool> pool_;
+  std::byte* pooled_ = nullptr;
+  std::size_t capacity_ = 0;
 };
 
 // Bytes that are sent: parts that lie anywhere, and stay as they are until the last reference is gone.
@@ -45,6 +58,12 @@ class CallParts : public Counted {
   virtual std::span<const std::span<const std::byte>> parts() const noexcept = 0;
   // Of all of them.
   virtual std::size_t bytes() const noexcept = 0;
+  // Whether part `part` lies where it does until the last reference is gone, whatever becomes of who has asked for the call. If
+  // not, it is copied while that one waits.
+  virtual bool stays(std::size_t part) const noexcept {
+    static_cast<void>(part);
+    return false;
+  }
 
  protected:
   explicit CallParts(Memory& memory) noexcept : Counted(memory) {}

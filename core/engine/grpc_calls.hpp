@@ -27,8 +27,11 @@ class GrpcCalls final : public Counted {
         module_(module),
         tls_(security.tls()),
         secret_(security.secret != nullptr),
-        allow_plaintext_(security.allow_plaintext) {}
+        allow_plaintext_(security.allow_plaintext),
+        lease_ns_(security.lease_ns != 0 ? security.lease_ns : kDefaultLeaseNs) {}
 
+  // How long one that says nothing lives.
+  int64_t lease_ns() const noexcept { return lease_ns_; }
   int port() const noexcept { return network_->port(); }
   // A channel to the server at `address`, which need not be there yet. `call` begins messages.
   Status open(const char* call, const char* address, CallChannel** out) noexcept;
@@ -39,6 +42,7 @@ class GrpcCalls final : public Counted {
 
   const GrpcModule& module_;
   const bool tls_, secret_, allow_plaintext_;
+  const int64_t lease_ns_;
   CallNetwork* network_ = nullptr;
 };
 

@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// RpcClient: who calls methods of a server. RemoteValue: what a call comes to, later.
+// RpcClient: who calls methods of a server. RpcCall: what a call comes to, later.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+#include <memory_resource>
+#include <string>
 #include <string_view>
 
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/engine/grpc_calls.hpp"
+#include "core/rpc/remote_value.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {
 
-class RemoteValue;
+// Who hears when a call has its answer. It outlives the call.
+class RpcObserver {
+ public:
+  // Once at most, and not after the last reference to the call is gone. On any thread, under a lock of the client's: nothing
+  // of the client's may be called.
+  virtual void answered() noexcept = 0;
+
+ protected:
+  ~RpcObserver() = default;
+};
 
 struct RpcCallOptions {
   int64_t timeout_ns = 0;  // 0: the client's; < 0: no limit
   Cancel* cancel = nullptr;
+  RpcObserver* observer = nullptr;  // NULL: none
 };
 
 class RpcClient final : public Counted {
@@ -27,60 +39,59 @@ class RpcClient final : public Counted {
   static constexpr int64_t kDefaultTimeoutNs = int64_t{600} * 1'000'000'000;
 
   // The server need not be there yet. timeout_ns: of calls that have none; 0: kDefaultTimeoutNs; < 0: no limit.
-  static Status create(Memory& memory, const char* address, int64_t timeout_ns, Ref<RpcClient>* out);
+  // `calls`: the network, which other clients may have too.
+  static Status create(Memory& memory, const Ref<GrpcCalls>& calls, const char* address, int64_t timeout_ns,
+                       Ref<RpcClient>* out);
   RpcClient(Memory& memory, const char* address, int64_t timeout_ns);
 
   const char* address() const noexcept { return address_.c_str(); }
   // Calls a method, and waits for nothing. `arguments` NULL: nothing.
   Status begin(std::string_view method, Value* arguments, const RpcCallOptions& options,
                Ref<RemoteValue>* out);
+  // Why the server cannot be reached so far; "": it can, or has not been tried.
+  void why_not(char* text, std::size_t size) const noexcept { channel_->why_not(text, size); }
+  int64_t lease_ns() const noexcept { return calls_->lease_ns(); }
+  // Of all requests, and of all answers that have come.
+  uint64_t bytes_sent() const noexcept { return bytes_sent_.load(std::memory_order_relaxed); }
+  uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
   // Its calls that have no answer are CANCELLED.
   void end() noexcept { channel_->end(); }
 
  private:
-  friend class RemoteValue;
+  friend class RpcCall;
   ~RpcClient() override;
 
   const std::pmr::string address_;
   const int64_t timeout_ns_;
   Ref<GrpcCalls> calls_;
   CallChannel* channel_ = nullptr;
+  std::atomic<uint64_t> bytes_sent_{0};
+  std::atomic<uint64_t> bytes_received_{0};
 };
 
-// Any thread may ask for it, several at a time.
-class RemoteValue final : public Counted, private OutgoingCall, private Cancel::Link {
+// A call, and what it comes to.
+class RpcCall final : public RemoteValue, private OutgoingCall, private Cancel::Link {
  public:
-  RemoteValue(Memory& memory, RpcClient& client, std::string_view method, Cancel* cancel, int64_t until_ns);
+  RpcCall(Memory& memory, RpcClient& client, std::string_view method, const RpcCallOptions& options,
+          int64_t until_ns);
 
-  // Whether it is there, or an error.
-  bool ready() noexcept;
-  // Waits at most so long (< 0: until the call's deadline). DEADLINE_EXCEEDED: it is not there yet, or will never be, by the
-  // call's own deadline. Else what the call came to.
-  Status get(int64_t timeout_ns, ValueRef* out);
-  // The call ends, with CANCELLED, unless it has ended.
-  void cancel(const char* reason) noexcept;
+  void cancel(const char* reason) noexcept override;
 
  private:
   friend class RpcClient;
-  ~RemoteValue() override;
+  ~RpcCall() override;
   void answered(dist_status status, const char* text, Ref<CallMessage> answer) noexcept override;
   void cancelled(const char* reason) noexcept override { cancel(reason); }
-  void expire() noexcept;
-  bool over() const noexcept { return over_.load(std::memory_order_acquire) != 0; }
+  void describe(char* text, std::size_t size) const noexcept override;
+  Status read(ValueRef* out) override;
+  void expire() noexcept override;
 
   const Ref<RpcClient> client_;
   const std::pmr::string method_;
   const Ref<Cancel> cancel_;
-  bool linked_ = false;  // with it
-  const int64_t until_ns_;
-  std::atomic<uint32_t> over_{0};
-
-  // ---- What it came to ----
-  std::mutex mutex_;
-  dist_status status_ = DIST_OK;
-  char text_[768] = "";
+  RpcObserver* const observer_;
+  bool linked_ = false;  // with cancel_
   Ref<CallMessage> message_;
-  ValueRef value_;  // what the message says, once somebody has asked
 };
 
 }  // namespace dist

@@ -11,6 +11,7 @@ namespace dist {
 
 struct JobCallOptions {
   const char* address = nullptr;   // where it listens; NULL: it does not
+  bool of_environment = false;     // DIST_BIND_ADDRESS, where that is set, counts before the address
   CallHandler* handler = nullptr;  // of one that listens
   CallLimits limits;
 };

@@ -25,11 +25,12 @@ constexpr std::size_t aligned(std::size_t bytes) noexcept {
 class MessageParts final : public CallParts {
  public:
   MessageParts(Memory& memory, Value* value)
-      : CallParts(memory), head_(&memory), parts_(&memory), kept_(&memory) {
+      : CallParts(memory), head_(&memory), parts_(&memory), stay_(&memory), kept_(&memory) {
     if (value != nullptr) kept_.push_back(ValueRef::share(value));
   }
   std::span<const std::span<const std::byte>> parts() const noexcept override { return parts_; }
   std::size_t bytes() const noexcept override { return bytes_; }
+  bool stays(std::size_t part) const noexcept override { return stay_[part] != 0; }
 
   Status write(std::string_view method, const Value* value) {
     WireWriter out(grow(kPrefixBytes + method.size()));
@@ -37,7 +38,7 @@ class MessageParts final : public CallParts {
     out.put(uint32_t{0});
     out.put(static_cast<uint16_t>(method.size()));
     std::copy_n(reinterpret_cast<const std::byte*>(method.data()), method.size(), out.at());
-    parts_.emplace_back();
+    add({}, true);
     DIST_TRY(put(value));
     if (head_.size() > kMostHeadBytes) {
       return invalid_argument("the structure of the value takes %zu bytes; there are at most %zu",
@@ -54,6 +55,10 @@ class MessageParts final : public CallParts {
  private:
   ~MessageParts() override = default;
 
+  void add(std::span<const std::byte> part, bool stays) {
+    parts_.push_back(part);
+    stay_.push_back(stays ? 1 : 0);
+  }
   std::byte* grow(std::size_t bytes) {
     const std::size_t at = head_.size();
     head_.resize(at + bytes);
@@ -97,21 +102,24 @@ class MessageParts final : public CallParts {
     put_number(static_cast<uint8_t>(tensor.ndim));
     for (int32_t i = 0; i < tensor.ndim; ++i) put_number(tensor.shape[i]);
     if (size.bytes == 0) return kOk;
+    bool stays = value.keeps_elements();
     if (!size.contiguous) {
+      stays = true;
       ValueRef copy;
       DIST_TRY(Value::copy_tensor(memory(), tensor, &copy));
       tensor = copy->tensor();
       kept_.push_back(std::move(copy));
     }
-    parts_.emplace_back(static_cast<const std::byte*>(tensor.data), size.bytes);
+    add({static_cast<const std::byte*>(tensor.data), size.bytes}, stays);
     static constexpr std::byte kGap[CallMessage::kAlign] = {};
     const std::size_t gap = aligned(size.bytes) - size.bytes;
-    if (gap != 0) parts_.emplace_back(kGap, gap);
+    if (gap != 0) add({kGap, gap}, true);
     return kOk;
   }
 
   std::pmr::vector<std::byte> head_;
   std::pmr::vector<std::span<const std::byte>> parts_;
+  std::pmr::vector<uint8_t> stay_;  // of each part: stays()
   std::pmr::vector<ValueRef> kept_;
   std::size_t values_ = 0;
   std::size_t bytes_ = 0;
@@ -248,15 +256,37 @@ Status write_message(Memory& memory, std::string_view method, Value* value, Ref<
   return kOk;
 }
 
-Status read_message(Memory& memory, const Ref<CallMessage>& message, std::string_view* method,
-                    ValueRef* out) {
+namespace {
+
+Status read_prefix(const Ref<CallMessage>& message, std::size_t* head_bytes) noexcept {
   const std::size_t bytes = message->bytes();
   if (bytes < kPrefixBytes) return no_message("it is cut short");
   WireReader in(message->data(), bytes);
   if (in.take<uint32_t>() != kMagic) return no_message("it begins with something else");
-  const std::size_t head_bytes = in.take<uint32_t>();
-  if (head_bytes < kPrefixBytes || head_bytes > kMostHeadBytes || head_bytes > bytes)
+  *head_bytes = in.take<uint32_t>();
+  if (*head_bytes < kPrefixBytes || *head_bytes > kMostHeadBytes || *head_bytes > bytes)
     return no_message("the size of its head");
+  return kOk;
+}
+
+}  // namespace
+
+Status read_method(const Ref<CallMessage>& message, std::string_view* method) noexcept {
+  std::size_t head_bytes = 0;
+  DIST_TRY(read_prefix(message, &head_bytes));
+  WireReader in(message->data() + kPrefixBytes - 2, head_bytes - (kPrefixBytes - 2));
+  const std::size_t bytes = in.take<uint16_t>();
+  const std::byte* const at = in.take_bytes(bytes);
+  if (at == nullptr || bytes > kMostMethodBytes) return no_message("the method's name");
+  *method = {reinterpret_cast<const char*>(at), bytes};
+  return kOk;
+}
+
+Status read_message(Memory& memory, const Ref<CallMessage>& message, std::string_view* method,
+                    ValueRef* out) {
+  const std::size_t bytes = message->bytes();
+  std::size_t head_bytes = 0;
+  DIST_TRY(read_prefix(message, &head_bytes));
   Reading reading(memory, message, head_bytes);
   if (head_bytes == bytes || aligned(head_bytes) <= bytes) return reading.read(method, out);
   return no_message("the size of its head");

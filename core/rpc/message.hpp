@@ -28,6 +28,8 @@ inline constexpr std::size_t kMostMethodBytes = 255;
 // is gone. INVALID_ARGUMENT for what cannot be sent: values of several replicas, the host's pointers.
 Status write_message(Memory& memory, std::string_view method, Value* value, Ref<CallParts>* out);
 
+// The method alone.
+Status read_method(const Ref<CallMessage>& message, std::string_view* method) noexcept;
 // Tensors borrow the message. INVALID_ARGUMENT: it is none. `*method` lies in the message.
 Status read_message(Memory& memory, const Ref<CallMessage>& message, std::string_view* method, ValueRef* out);
 

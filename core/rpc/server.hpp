@@ -3,20 +3,16 @@
 // which their calls have come.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory_resource>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
-#include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
 #include "core/engine/grpc_calls.hpp"
+#include "core/rpc/call_threads.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {
@@ -42,7 +38,7 @@ struct RpcServerOptions {
   int32_t max_queued = 0;         // calls that wait for a thread; 0: kDefaultQueued
 };
 
-class RpcServer final : public Counted, private CallHandler {
+class RpcServer final : public Counted, private CallHandler, private CallThreads::Worker {
  public:
   static constexpr int32_t kDefaultThreads = 4;
   static constexpr int32_t kMostThreads = 1024;
@@ -65,32 +61,20 @@ class RpcServer final : public Counted, private CallHandler {
   Status stop(const char* call) noexcept;
 
  private:
-  class Job;
   using Methods = std::pmr::map<std::pmr::string, RpcMethod, std::less<>>;
 
   ~RpcServer() override;
-  void called(Ref<IncomingCall> call) noexcept override;
-  void given_up(IncomingCall& call) noexcept override;
-  Ref<Counted> take_work(IncomingCall& call) noexcept;
-  static void* serve_main(void* self);
-  void serve() noexcept;
-  void run(Job& job) noexcept;
-  void answer(IncomingCall& call, Value* value) noexcept;
+  void called(Ref<IncomingCall> call) noexcept override { threads_.add(std::move(call)); }
+  void given_up(IncomingCall& call) noexcept override { threads_.given_up(call); }
+  void run(IncomingCall& call, Cancel& cancel) noexcept override;
   Status list(ValueRef* out);
 
   std::pmr::string address_;
   const std::size_t num_threads_;
-  const std::size_t max_queued_;
   Methods methods_;
   bool started_ = false;
   Ref<GrpcCalls> calls_;
-  std::pmr::deque<Thread> threads_;
-
-  std::mutex mutex_;
-  std::condition_variable come_;
-  std::pmr::deque<Ref<Job>> queue_;
-  std::pmr::vector<Job*> running_;
-  bool stopping_ = false;
+  CallThreads threads_;
 };
 
 }  // namespace dist

@@ -98,10 +98,10 @@ Status check_workers(const StrategyOptions& options) noexcept {
 }
 
 Status check(const StrategyOptions& options) noexcept {
-  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_MULTI_WORKER_MIRRORED) {
+  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_PARAMETER_SERVER) {
     return invalid_argument(
-        "kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE, DEFAULT, CENTRAL_STORAGE, MESH or "
-        "MULTI_WORKER_MIRRORED",
+        "kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE, DEFAULT, CENTRAL_STORAGE, MESH, "
+        "MULTI_WORKER_MIRRORED or PARAMETER_SERVER",
         options.kind);
   }
   if (options.num_replicas < 0 || options.num_replicas > DIST_MAX_REPLICAS) {
@@ -110,8 +110,9 @@ Status check(const StrategyOptions& options) noexcept {
   }
   if (has_one_replica(options.kind) && options.num_replicas > 1) {
     return invalid_argument(
-        "num_replicas is %d, but the one-device and default strategies have one replica: use "
-        "DIST_STRATEGY_MIRRORED or CENTRAL_STORAGE",
+        "num_replicas is %d, but the one-device and default strategies, and one with parameter servers, have "
+        "one "
+        "replica: use DIST_STRATEGY_MIRRORED or CENTRAL_STORAGE",
         options.num_replicas);
   }
   DIST_TRY(check_num_devices(options));
@@ -177,6 +178,10 @@ int64_t timeout_of(const StrategyOptions& options) noexcept {
 // The cluster, and where this process is in it. TF_CONFIG says so where no resolver was given.
 Status place_worker(Memory& memory, StrategyOptions* options, Ref<ClusterResolver>* kept,
                     JobSettings* settings, WorkerPlace* out) {
+  if (options->kind == DIST_STRATEGY_PARAMETER_SERVER && options->cluster_resolver == nullptr) {
+    DIST_TRY(create_tf_config_resolver(memory, {}, kept));
+    options->cluster_resolver = kept->get();
+  }
   if (options->kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED) return kOk;
   DIST_TRY(read_job_settings(settings));
   if (options->cluster_resolver == nullptr) {
@@ -319,10 +324,17 @@ Status Strategy::enter(WorkerPlace worker, WorkerLink::Way way, const Formation:
   return kOk;
 }
 
+Status Strategy::check_companion(const char* call) noexcept {
+  const std::scoped_lock lock(companion_.mutex);
+  if (companion_.object == nullptr) return kOk;
+  return failed_precondition("%s(): the strategy's coordinator is left; destroy it first", call);
+}
+
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
+  DIST_TRY(strategy->check_companion("dist_strategy_destroy"));
   std::unique_lock reforming(strategy->reforming_, std::try_to_lock);
   if (!reforming)
     return failed_precondition(
@@ -369,6 +381,7 @@ Status Strategy::hear_leader(const char* call, Cancel* cancel, uint32_t* out_ann
 Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
+  DIST_TRY(strategy->check_companion("dist_strategy_shutdown"));
   DIST_TRY(check_not_in_source("dist_strategy_shutdown"));
   const Host& host = strategy->group().host();
   const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);

@@ -51,10 +51,18 @@ struct StrategyOptions {
   int32_t reform = DIST_REFORM_EXPLICIT;
 };
 
-// The one-device and default strategies.
+// The one-device and default strategies, and one with parameter servers.
 constexpr bool has_one_replica(int32_t kind) noexcept {
-  return kind == DIST_STRATEGY_ONE_DEVICE || kind == DIST_STRATEGY_DEFAULT;
+  return kind == DIST_STRATEGY_ONE_DEVICE || kind == DIST_STRATEGY_DEFAULT ||
+         kind == DIST_STRATEGY_PARAMETER_SERVER;
 }
+
+// What the host has made of a strategy and ends before it: a coordinator, of which strategies know nothing.
+struct Companion {
+  std::mutex mutex;
+  void* object = nullptr;
+  int holders = 0;
+};
 
 inline constexpr int64_t kDefaultTimeoutNs = 600'000'000'000;
 
@@ -80,15 +88,17 @@ class Strategy final : public Counted {
   static Status shut_down(Strategy* strategy, int64_t timeout_ns) noexcept;
 
   int32_t kind() const noexcept { return origin_.kind; }
-  // How values and variables are placed: these strategies do it as the mirrored one does.
+  // How values and variables are placed: these strategies do it as another one does.
   int32_t layout() const noexcept {
+    if (kind() == DIST_STRATEGY_PARAMETER_SERVER) return DIST_STRATEGY_ONE_DEVICE;
     return kind() == DIST_STRATEGY_MESH || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED
                ? DIST_STRATEGY_MIRRORED
                : kind();
   }
   // TensorFlow's experimental_between_graph.
   bool between_graph() const noexcept {
-    return kind() == DIST_STRATEGY_CENTRAL_STORAGE || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+    return kind() == DIST_STRATEGY_CENTRAL_STORAGE || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED ||
+           kind() == DIST_STRATEGY_PARAMETER_SERVER;
   }
   // Which workers take part: the same all the time but for reform().
   Formation& formation() const noexcept { return *formation_.load(std::memory_order_acquire); }
@@ -132,6 +142,7 @@ class Strategy final : public Counted {
   // The replicas' numbers, also in what was made before another formation.
   ReplicaNumbers& numbers() const noexcept { return *numbers_; }
   int32_t reform() const noexcept { return reform_; }
+  Companion& companion() noexcept { return companion_; }
   // Another formation takes the place of this one, whose pool has been shut down: core/strategy/reform.hpp.
   Status enter(WorkerPlace worker, WorkerLink::Way way, const Formation::Change& change);
   // Which workers the cluster has, whichever take part.
@@ -161,6 +172,7 @@ class Strategy final : public Counted {
 
  private:
   ~Strategy() override;
+  Status check_companion(const char* call) noexcept;
   Formation::Plan formation_plan(const StrategyOptions& options, const Plan& plan) noexcept;
 
   const StrategyOrigin origin_;
@@ -184,6 +196,7 @@ class Strategy final : public Counted {
   std::mutex reforming_;
   std::atomic<bool> wait_cancelled_{false};
   std::atomic<bool> ended_{false};  // by shut_down()
+  Companion companion_;
   // A thread that has just asked for the formation may be about to use it: it lives until there is the next but one.
   Ref<Formation> now_;
   Ref<Formation> before_;

@@ -72,27 +72,25 @@ Status dense(Value& part, const char* what, ValueRef* out) {
 }
 
 // The two parts of `value` that say what changes where.
-Status find_parts(const Variable& variable, int32_t how, Value& value, ValueRef* values, ValueRef* indices) {
+Status find_parts(const char* name, int32_t how, Value& value, ValueRef* values, ValueRef* indices) {
   const bool batch = how == DIST_SCATTER_BATCH_UPDATE && value.is_sequence() && value.items().size() == 2;
   if (!batch && value.kind() != DIST_VALUE_INDEXED_SLICES) {
     char is[160];
     Value::describe(&value, is, sizeof is);
     return invalid_argument(
-        "variable \"%s\": slices is %s; give indexed slices (dist_value_create_composite())", variable.name(),
-        is);
+        "variable \"%s\": slices is %s; give indexed slices (dist_value_create_composite())", name, is);
   }
   DIST_TRY(dense(*value.items()[0], "values", values));
   DIST_TRY(dense(*value.items()[1], "indices", indices));
   if ((*indices)->tensor().dtype == DIST_I32 || (*indices)->tensor().dtype == DIST_I64) return kOk;
-  return invalid_argument("variable \"%s\": the slices' indices are %s; they must be i32 or i64",
-                          variable.name(), dtype_name((*indices)->tensor().dtype));
+  return invalid_argument("variable \"%s\": the slices' indices are %s; they must be i32 or i64", name,
+                          dtype_name((*indices)->tensor().dtype));
 }
 
 // Values are [b..., k, rest], indices [b..., k], the variable [b..., n, rest]; b is empty but in a batch
 // update.
-Status check_shapes(const Variable& variable, const dist_tensor& values,
+Status check_shapes(const char* name, const dist_tensor& copy, const dist_tensor& values,
                     const dist_tensor& indices) noexcept {
-  const dist_tensor copy = variable.first_copy();
   bool fit =
       values.dtype == copy.dtype && indices.ndim > 0 && values.ndim == copy.ndim && indices.ndim <= copy.ndim;
   for (int32_t i = 0; fit && i < copy.ndim; ++i) {
@@ -111,17 +109,17 @@ Status check_shapes(const Variable& variable, const dist_tensor& values,
   return invalid_argument(
       "variable \"%s\" is %s, the slices' values are %s and their indices %s; values are rows of the "
       "variable, one for each index, in its dtype",
-      variable.name(), wanted, is, at);
+      name, wanted, is, at);
 }
 
-Status check_indices(const Variable& variable, const dist_tensor& indices) noexcept {
-  const int64_t rows = variable.first_copy().shape[indices.ndim - 1];
+Status check_indices(const char* name, const dist_tensor& copy, const dist_tensor& indices) noexcept {
+  const int64_t rows = copy.shape[indices.ndim - 1];
   const int64_t count = product(indices, 0, indices.ndim);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t index = index_at(indices, i);
     if (index >= 0 && index < rows) continue;
     return invalid_argument("variable \"%s\": index %lld, number %lld of the slices, is not in 0 .. %lld",
-                            variable.name(), static_cast<long long>(index), static_cast<long long>(i),
+                            name, static_cast<long long>(index), static_cast<long long>(i),
                             static_cast<long long>(rows - 1));
   }
   return kOk;
@@ -129,9 +127,17 @@ Status check_indices(const Variable& variable, const dist_tensor& indices) noexc
 
 }  // namespace
 
+Status check_scatter(const char* name, dist_dtype dtype, int32_t how) noexcept {
+  if (how < DIST_SCATTER_ADD || how > DIST_SCATTER_BATCH_UPDATE) {
+    return invalid_argument("variable \"%s\": how is %d; use one of DIST_SCATTER_...", name, how);
+  }
+  if (check_dtype(how, dtype).ok()) return kOk;
+  return invalid_argument("variable \"%s\": %s", name, last_error().message);
+}
+
 Status check_scatter(const Variable& variable, int32_t how) noexcept {
   if (how < DIST_SCATTER_ADD || how > DIST_SCATTER_BATCH_UPDATE) {
-    return invalid_argument("variable \"%s\": how is %d; use one of DIST_SCATTER_...", variable.name(), how);
+    return check_scatter(variable.name(), variable.dtype(), how);
   }
   if (variable.sync_on_read()) {
     return fail(
@@ -156,22 +162,20 @@ Status check_scatter(const Variable& variable, int32_t how) noexcept {
         "several replicas' rows is none of them",
         variable.name(), variable.aggregation() == DIST_AGGREGATION_SUM ? "SUM" : "MEAN", scatter_name(how));
   }
-  if (!check_dtype(how, variable.dtype()).ok())
-    return invalid_argument("variable \"%s\": %s", variable.name(), last_error().message);
-  return kOk;
+  return check_scatter(variable.name(), variable.dtype(), how);
 }
 
-Status Slices::of(const Variable& variable, int32_t how, Value& value, Slices* out) {
-  DIST_TRY(find_parts(variable, how, value, &out->values_, &out->indices_));
+Status Slices::of(const char* name, const dist_tensor& target, int32_t how, Value& value, Slices* out) {
+  DIST_TRY(find_parts(name, how, value, &out->values_, &out->indices_));
   const dist_tensor values = out->values_->tensor();
   const dist_tensor indices = out->indices_->tensor();
-  DIST_TRY(check_shapes(variable, values, indices));
+  DIST_TRY(check_shapes(name, target, values, indices));
   if (how == DIST_SCATTER_DIV &&
       holds_zero_integer(values.dtype, static_cast<const std::byte*>(values.data),
                          static_cast<std::size_t>(product(values, 0, values.ndim)))) {
-    return invalid_argument("variable \"%s\": the slices divide integers by 0", variable.name());
+    return invalid_argument("variable \"%s\": the slices divide integers by 0", name);
   }
-  return check_indices(variable, indices);
+  return check_indices(name, target, indices);
 }
 
 Status Slices::divide(int32_t parts) {
@@ -190,21 +194,20 @@ Status Slices::divide(int32_t parts) {
   return kOk;
 }
 
-void Slices::apply(int32_t how, Variable& variable, LocalReplica replica) const noexcept {
-  const dist_tensor copy = variable.component(replica);
+void Slices::apply(int32_t how, const dist_tensor& target) const noexcept {
   const dist_tensor values = values_->tensor();
   const dist_tensor indices = indices_->tensor();
   const int32_t axis = indices.ndim - 1;
   const int64_t batches = product(indices, 0, axis);
   const int64_t given = indices.shape[axis];
-  const auto row = static_cast<std::size_t>(product(copy, axis + 1, copy.ndim));
-  const std::size_t bytes = row * dtype_size(copy.dtype);
+  const auto row = static_cast<std::size_t>(product(target, axis + 1, target.ndim));
+  const std::size_t bytes = row * dtype_size(target.dtype);
   for (int64_t batch = 0; batch < batches; ++batch) {
     for (int64_t k = 0; k < given; ++k) {
       const int64_t from = batch * given + k;
-      const int64_t to = batch * copy.shape[axis] + index_at(indices, from);
-      in_place(in_place_of(how), copy.dtype,
-               static_cast<std::byte*>(copy.data) + static_cast<std::size_t>(to) * bytes,
+      const int64_t to = batch * target.shape[axis] + index_at(indices, from);
+      in_place(in_place_of(how), target.dtype,
+               static_cast<std::byte*>(target.data) + static_cast<std::size_t>(to) * bytes,
                static_cast<const std::byte*>(values.data) + static_cast<std::size_t>(from) * bytes, row);
     }
   }

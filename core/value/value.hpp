@@ -106,6 +106,12 @@ class Value final : public Counted {
   dist_tensor tensor() const noexcept;
   // The same, where it has one. `call` is the function's name in messages.
   Status tensor(const char* call, dist_tensor* out) const noexcept;
+  // Of a tensor: whether its elements lie where they do as long as the value is there, whatever its holder does with memory
+  // of his own. Not of memory that was lent without a word of when it is given back.
+  bool keeps_elements() const noexcept {
+    return kind_ == DIST_VALUE_TENSOR &&
+           (release_ != nullptr || (block_ != nullptr && tensor_.data == block_));
+  }
   Variable* variable() const noexcept { return variable_.get(); }
   // Of a tensor that shows a variable's copy (one of local results): the variable. NULL of all else.
   Variable* copy_of() const noexcept;

@@ -78,4 +78,6 @@
 #include "workers.h"       /* replicas in several workers of a cluster */
 #include "preemption.h"    /* what saves a checkpoint before a machine is lost */
 #include "rpc.h"           /* methods of other processes */
+#include "server.h"        /* tasks that keep variables, and run closures */
+#include "coordinator.h"   /* who gives closures to workers, and has variables on parameter servers */
 /* clang-format on */

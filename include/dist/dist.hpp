@@ -45,5 +45,7 @@
 #include "hpp/partitioner.hpp"    // partitioners
 #include "hpp/workers.hpp"        // several workers
 #include "hpp/rpc.hpp"            // methods of other processes
+#include "hpp/server.hpp"         // parameter servers, workers that run closures
+#include "hpp/coordinator.hpp"    // who gives them work
 #include "hpp/preemption.hpp"     // checkpoints before a machine is lost
 // clang-format on

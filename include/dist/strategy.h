@@ -51,7 +51,7 @@ typedef struct dist_strategy_options {
   int64_t stack_size_bytes;
   int64_t async_bytes; /* most that queued asynchronous collectives may take; 0: see work.h */
   /* what describes the cluster, for dist_strategy_cluster_resolver(); held. MULTI_WORKER_MIRRORED: where the strategy
-     is in it, and NULL is TF_CONFIG; every other kind stays of one process */
+     is in it, PARAMETER_SERVER: which servers it has, and NULL is TF_CONFIG; every other kind stays of one process */
   dist_cluster_resolver *cluster_resolver;
   /* MULTI_WORKER_MIRRORED: how the other workers are reached: dist_network_create(); held. NULL: as transport says */
   dist_network *network;

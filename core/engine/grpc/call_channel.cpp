@@ -101,7 +101,7 @@ class Calls::Channel final : public CallChannel {
 
 CallChannel* Calls::open(const char* address) noexcept {
   try {
-    auto line = std::make_shared<CallLine>(memory_, false, limits_);
+    auto line = std::make_shared<CallLine>(memory_, false, limits_, pool_.get());
     line->address = address;
     line->name = std::string("server ") + address;
     auto channel = std::make_unique<Channel>(*this, line);

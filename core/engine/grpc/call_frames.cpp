@@ -61,8 +61,10 @@ bool CallSender::put_chunk(FrameSink& sink) noexcept {
     const Frame frame{.kind = turn->rest, .id = turn->first.id, .bytes = bytes, .offset = turn->sent};
     while (parts[turn->part].size() == turn->at) ++turn->part, turn->at = 0;
     const std::byte* data = parts[turn->part].data() + turn->at;
+    bool stays = false;
     if (parts[turn->part].size() - turn->at >= bytes) {
       turn->at += bytes;
+      stays = turn->parts->stays(turn->part);
     } else {
       gathered_.resize(bytes);
       for (std::size_t got = 0; got < bytes;) {
@@ -74,7 +76,7 @@ bool CallSender::put_chunk(FrameSink& sink) noexcept {
       }
       data = gathered_.data();
     }
-    sink.put(frame, data);
+    stays ? sink.put_held(frame, data, *turn->parts) : sink.put(frame, data);
     turn->sent += bytes;
   }
   if (turn->sent == turn->first.bytes) {
@@ -124,7 +126,7 @@ const char* CallReceiver::begin_message(const Frame& frame) noexcept {
   bool refused = false;
   if (wanted) {
     const bool fits = frame.bytes <= limits_.message_bytes && frame.bytes <= limits_.bytes - held_;
-    if (fits) coming.message = CallMessage::create(memory_, static_cast<std::size_t>(frame.bytes));
+    if (fits) coming.message = CallMessage::create(memory_, static_cast<std::size_t>(frame.bytes), pool_);
     refused = coming.message.get() == nullptr;
     if (!refused) held_ += static_cast<std::size_t>(frame.bytes);
   }

@@ -24,7 +24,7 @@ class CallSender {
   bool drop(uint64_t id) noexcept;
   // Whether nothing of it has gone.
   bool waits(uint64_t id) const noexcept;
-  // The next piece of the message whose turn it is, copied. False: there is none.
+  // The next piece of the message whose turn it is. False: there is none.
   bool put_chunk(FrameSink& sink) noexcept;
   // The link is another one: what has begun to go is dropped.
   void begin_anew() noexcept;
@@ -63,8 +63,9 @@ class CallReceiver final : public FrameTaker {
   };
 
   // `serves`: requests come, else answers.
-  CallReceiver(Memory& memory, bool serves, const CallLimits& limits) noexcept
-      : memory_(memory), serves_(serves), limits_(limits) {}
+  // `pool`, which outlives it, is for the memory of large ones; NULL: none.
+  CallReceiver(Memory& memory, bool serves, const CallLimits& limits, MessagePool* pool = nullptr) noexcept
+      : memory_(memory), serves_(serves), limits_(limits), pool_(pool) {}
 
   const char* begin(const Frame& frame, std::byte** to) noexcept override;
   void finish(const Frame& frame) noexcept override;
@@ -93,6 +94,7 @@ class CallReceiver final : public FrameTaker {
   Memory& memory_;
   const bool serves_;
   const CallLimits limits_;
+  MessagePool* const pool_;
   std::unordered_map<uint64_t, Coming> coming_;
   std::unordered_set<uint64_t> expected_;
   std::vector<Event> events_;

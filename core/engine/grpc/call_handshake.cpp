@@ -144,7 +144,7 @@ std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> me
   if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {
     refusal = "it does not know this job's secret: DIST_JOB_SECRET differs";
   } else {
-    auto line = std::make_shared<CallLine>(memory_, true, limits_);
+    auto line = std::make_shared<CallLine>(memory_, true, limits_, pool_.get());
     line->heard_ns = steady_now_ns();
     line->link = link;
     const std::scoped_lock lock(mutex_);

@@ -74,7 +74,12 @@ class Calls::Served final : public IncomingCall {
 };
 
 Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandler* handler)
-    : memory_(memory), config_(std::move(config)), limits_(limits), handler_(handler), service_(*this) {}
+    : memory_(memory),
+      config_(std::move(config)),
+      limits_(limits),
+      pool_(make_counted<MessagePool>(memory)),
+      handler_(handler),
+      service_(*this) {}
 
 Calls::~Calls() = default;
 

@@ -96,6 +96,7 @@ class Calls final : public CallNetwork, public LinkUser {
   Memory& memory_;
   const Config config_;
   const CallLimits limits_;
+  const Ref<MessagePool> pool_;
   CallHandler* const handler_;
   Identity incarnation_{};
 
@@ -116,10 +117,11 @@ class Calls final : public CallNetwork, public LinkUser {
 
 // Of one client or server.
 struct CallLine {
-  CallLine(Memory& memory, bool served, const CallLimits& limits)
-      : serves(served), receiver(memory, served, limits) {}
+  CallLine(Memory& memory, bool served, const CallLimits& limits, MessagePool* with)
+      : serves(served), pool(Ref<MessagePool>::share(with)), receiver(memory, served, limits, with) {}
 
   const bool serves;
+  const Ref<MessagePool> pool;
   mutable std::mutex mutex;
   FrameQueue queue;
   CallSender sender;

@@ -34,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/memory.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist::grpc_link {
@@ -95,6 +96,11 @@ const char* name_of(FrameKind kind) noexcept;
 class FrameSink {
  public:
   virtual void put(const Frame& frame, const std::byte* data = nullptr) noexcept = 0;
+  // The data may be sent from where they lie, which is so until `holder` is let go.
+  virtual void put_held(const Frame& frame, const std::byte* data, Counted& holder) noexcept {
+    static_cast<void>(holder);
+    put(frame, data);
+  }
 
  protected:
   ~FrameSink() = default;

@@ -6,9 +6,14 @@
 
 namespace dist::grpc_link {
 
+void FrameQueue::push(grpc::Slice slice, bool goes_on) noexcept {
+  slices_.push_back(std::move(slice));
+  goes_on_.push_back(goes_on ? 1 : 0);
+}
+
 void FrameQueue::seal() noexcept {
   if (tail_.empty()) return;
-  slices_.emplace_back(tail_.data(), tail_.size());
+  push(grpc::Slice(tail_.data(), tail_.size()));
   tail_.clear();
 }
 
@@ -24,20 +29,36 @@ void FrameQueue::put(const Frame& frame, const std::byte* data) noexcept {
     }
     direct_room_ = direct_bytes_;
   }
-  if (bytes <= kSharedBytes) {
-    const std::size_t at = tail_.size();
-    tail_.resize(at + Frame::kBytes + bytes);
-    frame.write(tail_.data() + at);
-    if (bytes != 0) std::memcpy(tail_.data() + at + Frame::kBytes, data, bytes);
-    if (tail_.size() >= kTailBytes) seal();
-    return;
-  }
+  if (bytes <= kSharedBytes) return put_small(frame, data, bytes);
   seal();
   grpc::Slice slice(Frame::kBytes + bytes);
   auto* const to = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(slice.begin()));
   frame.write(to);
   std::memcpy(to + Frame::kBytes, data, bytes);
-  slices_.push_back(std::move(slice));
+  push(std::move(slice));
+}
+
+// Frames that share a slice.
+void FrameQueue::put_small(const Frame& frame, const std::byte* data, std::size_t bytes) noexcept {
+  const std::size_t at = tail_.size();
+  tail_.resize(at + Frame::kBytes + bytes);
+  frame.write(tail_.data() + at);
+  if (bytes != 0) std::memcpy(tail_.data() + at + Frame::kBytes, data, bytes);
+  if (tail_.size() >= kTailBytes) seal();
+}
+
+void FrameQueue::put_held(const Frame& frame, const std::byte* data, Counted& holder) noexcept {
+  const auto bytes = static_cast<std::size_t>(frame.data_bytes());
+  if (bytes <= kSharedBytes) return put(frame, data);
+  const std::scoped_lock lock(mutex_);
+  if (direct_ != nullptr) direct_room_ = direct_bytes_;
+  put_small(frame, nullptr, 0);
+  seal();
+  goes_on_.back() = 1;
+  holder.retain();
+  push(grpc::Slice(
+      const_cast<std::byte*>(data), bytes, [](void* held) { static_cast<Counted*>(held)->release(); },
+      &holder));
 }
 
 bool FrameQueue::take(grpc::ByteBuffer* message) noexcept {
@@ -46,9 +67,14 @@ bool FrameQueue::take(grpc::ByteBuffer* message) noexcept {
   if (first_ == slices_.size()) return false;
   std::size_t end = first_;
   std::size_t bytes = 0;
+  // Whole frames: a slice that goes on brings the next one.
+  const auto unit = [&](std::size_t at) {
+    return slices_[at].size() + (goes_on_[at] != 0 ? slices_[at + 1].size() : 0);
+  };
   do {
-    bytes += slices_[end++].size();
-  } while (end < slices_.size() && bytes + slices_[end].size() <= kWriteBytes);
+    bytes += unit(end);
+    end += goes_on_[end] != 0 ? 2 : 1;
+  } while (end < slices_.size() && bytes + unit(end) <= kWriteBytes);
   *message = grpc::ByteBuffer(&slices_[first_], end - first_);
   for (; first_ < end; ++first_) slices_[first_] = grpc::Slice();
   drop_taken();
@@ -58,9 +84,11 @@ bool FrameQueue::take(grpc::ByteBuffer* message) noexcept {
 void FrameQueue::drop_taken() noexcept {
   if (first_ == slices_.size()) {
     slices_.clear();
+    goes_on_.clear();
     first_ = 0;
   } else if (first_ >= 1024) {
     slices_.erase(slices_.begin(), slices_.begin() + static_cast<std::ptrdiff_t>(first_));
+    goes_on_.erase(goes_on_.begin(), goes_on_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
   }
 }
@@ -109,6 +137,7 @@ bool FrameQueue::empty() const noexcept {
 void FrameQueue::clear() noexcept {
   const std::scoped_lock lock(mutex_);
   slices_.clear();
+  goes_on_.clear();
   first_ = 0;
   drained_ = 0;
   tail_.clear();

@@ -20,6 +20,7 @@ class FrameQueue final : public FrameSink {
   static constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 
   void put(const Frame& frame, const std::byte* data = nullptr) noexcept override;
+  void put_held(const Frame& frame, const std::byte* data, Counted& holder) noexcept override;
   // Moves the first of them into one message; false: there are none.
   bool take(grpc::ByteBuffer* message) noexcept;
   // The next of them, in at most `room` bytes; how many. Only what is alone larger than all room is cut.
@@ -35,11 +36,14 @@ class FrameQueue final : public FrameSink {
   static constexpr std::size_t kSharedBytes = 4096;
   static constexpr std::size_t kTailBytes = 16384;
   void seal() noexcept;
+  void push(grpc::Slice slice, bool goes_on = false) noexcept;
+  void put_small(const Frame& frame, const std::byte* data, std::size_t bytes) noexcept;
   void drop_taken() noexcept;
 
   mutable std::mutex mutex_;
   std::vector<grpc::Slice> slices_;
-  std::size_t first_ = 0;  // of the slices: those before it have been taken
+  std::vector<uint8_t> goes_on_;  // of each: 1: its last frame ends with the next one, in the same message
+  std::size_t first_ = 0;         // of the slices: those before it have been taken
   std::vector<std::byte> tail_;
   std::size_t drained_ = 0;  // of the first slice
   std::byte* direct_ = nullptr;

@@ -59,7 +59,7 @@ static void options_out_of_range(void **state) {
   options.kind = DIST_STRATEGY_ONE_DEVICE;
   options.num_replicas = 2;
   assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "one replica");
-  static const int32_t wrong[] = {-1, 6, INT32_MAX};
+  static const int32_t wrong[] = {-1, 7, INT32_MAX};
   for (size_t i = 0; i < COUNT_OF(wrong); i++) {
     options = init;
     options.kind = wrong[i];

@@ -72,6 +72,20 @@ VALID_HERE = {
     ("dist_rpc_server_start", "server"): "rpc_server(f, 0)",
     ("dist_rpc_client_destroy", "client"): "rpc_client(f)",
     ("dist_remote_value_get", "timeout_ns"): "-1",
+    ("dist_server_create", "cluster"): "f->cluster_spec",
+    ("dist_server_join", "server"): "ended_server(f)",
+    ("dist_closure_read", "names"): "&variable_name",
+    ("dist_closure_update", "names"): "&variable_name",
+    ("dist_closure_scatter", "how"): "DIST_SCATTER_ADD",
+    ("dist_coordinator_create", "strategy"): "ps_strategy(f)",
+    ("dist_coordinator_create_per_worker", "name"): '"fresh"',
+    ("dist_coordinator_create_variable", "name"): '"fresh"',
+    ("dist_coordinator_destroy", "coordinator"): "last_coordinator(f)",
+    ("dist_coordinator_read", "names"): "&variable_name",
+    ("dist_coordinator_restore", "coordinator"): "used_coordinator(f)",
+    ("dist_coordinator_save", "path"): "other_path(f)",
+    ("dist_coordinator_scatter", "how"): "DIST_SCATTER_ADD",
+    ("dist_coordinator_update", "names"): "&variable_name",
     ("dist_remote_value_retain", "remote"): "remote_value(f)",
     ("dist_remote_value_release", "remote"): "remote_value(f)",
 }
@@ -91,7 +105,7 @@ VALID_BY_NAME = {
     "labels": "&f->tensors[0]", "axes": "f->zero_axes", "computation_shape": "f->ones", "computation_stride": "f->ones",
     "coordinates": "f->zeros", "core_assignment": "f->zeros", "device_coordinates": "f->zeros", "mesh_shape": "f->ones",
     "jobs": "f->jobs", "num_jobs": "1", "specs": "f->specs", "num_specs": "1", "resolvers": "f->resolvers",
-    "num_resolvers": "1", "task_type": '"worker"', "task_id": "0", "rpc_layer": '"grpc"', "address": '"127.0.0.1:1"', "method": '"echo"', "host_list": '"n[1-2]"',
+    "num_resolvers": "1", "task_type": '"worker"', "task_id": "0", "rpc_layer": '"grpc"', "function": '"function"', "indices": "row_indices(f)", "address": '"127.0.0.1:1"', "method": '"echo"', "host_list": '"n[1-2]"',
     "job:const char *": '"worker"', "num_shards": "2", "element_bytes": "4", "min_shard_bytes": "4", "max_shard_bytes": "4",
     "max_shards": "2", "num_rows": "4", "num_parts": "2", "part": "0", "row": "0", "shape": "f->numbers",
     "replica_ids": "f->zeros", "partition_dimensions": "f->numbers", "variable:const dist_value *": "f->variable_value",
@@ -116,6 +130,9 @@ VALID_BY_TYPE = {
     "dist_dataset_fn": "dataset_fn", "dist_dataset_reduce_fn": "dataset_reduce_fn", "dist_text_fn": "text_fn",
     "dist_rpc_server *": "rpc_server(f, 0)", "const dist_rpc_server *": "rpc_server(f, 0)", "dist_rpc_client *": "rpc_client(f)",
     "dist_remote_value *": "remote_value(f)", "dist_rpc_fn": "rpc_fn",
+    "dist_server *": "new_server(f)", "const dist_server *": "new_server(f)", "dist_closure_fn": "closure_fn",
+    "dist_server_update_fn": "server_update_fn", "dist_closure *": "held_closure(f)", "const dist_closure *": "held_closure(f)",
+    "dist_coordinator *": "own_coordinator(f)", "const dist_coordinator *": "own_coordinator(f)",
     "dist_straggler *": "f->stragglers", "dist_cancel *": "f->cancel", "const dist_cancel *": "f->cancel",
 }
 # Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
@@ -130,6 +147,7 @@ COUNTS = {
     ("dist_strategy_options", "num_axes"): "axes = f->axes",
     ("dist_slurm_options", "num_jobs"): "jobs = f->jobs",
     ("dist_preemption_options", "num_variables"): "variables = f->variables",
+    ("dist_ps_variable_options", "num_partitions"): "partitions = f->numbers",
 }
 # A pointer that may be NULL, or handle for which NULL is a value: both outcomes are right.
 NULL_IS_FINE = {
@@ -143,21 +161,24 @@ NULL_IS_FINE_HERE = {
     ("dist_group_destroy", "group"), ("dist_average_loss", "replica"), ("dist_dataset_reduce", "initial"),
     ("dist_variable_check_drift", "out_drift"), ("dist_strategy_shutdown", "strategy"),
     ("dist_preemption_save_if_preempted", "cancel"), ("dist_rpc_server_destroy", "server"),
+    ("dist_server_create", "cluster"), ("dist_server_destroy", "server"), ("dist_server_join", "cancel"),
+    ("dist_coordinator_join", "cancel"), ("dist_coordinator_schedule", "out_remote"),
 }
 # What a function says with valid arguments, where one process alone cannot have it succeed.
-REFUSED_ALONE = {"dist_strategy_reform": "the strategy has one worker alone"}
+REFUSED_ALONE = {"dist_strategy_reform": "the strategy has one worker alone",
+                 "dist_coordinator_restore": "before the first closure"}
 # Not called so: what is asked for would be done, and has no end.
 ENDLESS = {("dist_parallel_for", "end", "INT64_MAX"), ("dist_parallel_for", "end", "((int64_t)1 << 62) + 1")}
 # A number of bytes, of which no memory holds half of the address space and more.
 BYTES = {("dist_topology_from_serialized", "size_bytes")}
 # Structs that the library writes.
-WRITTEN = {"dist_error_info", "dist_strategy_properties", "dist_straggler"}
+WRITTEN = {"dist_error_info", "dist_strategy_properties", "dist_straggler", "dist_coordinator_stats"}
 # Functions that succeed where an optional part of libdist is built.
-OPTIONAL = {"grpc": ("dist_rpc_", "dist_remote_value_")}
+OPTIONAL = {"grpc": ("dist_rpc_", "dist_remote_value_", "dist_server_", "dist_closure_", "dist_coordinator_")}
 UNKNOWN = []  # what must be added to the tables above
 RESERVED = set()  # (struct, field): those that no call has set yet
 OUT_STRUCTS_BY_SIZE = {"dist_error_info", "dist_strategy_properties", "dist_drift", "dist_position", "dist_partition",
-                       "dist_communication_options"}
+                       "dist_communication_options", "dist_coordinator_stats"}
 
 
 class Call:

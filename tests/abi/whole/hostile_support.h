@@ -280,6 +280,8 @@ static inline dist_remote_value *remote_value(struct fixture *f) {
   return remote;
 }
 
+#include "hostile_servers.h"
+
 static inline dist_group *own_group(struct fixture *f) {
   dist_group *group = NULL;
   NEED(dist_group_create(f->strategy, f->zeros, 1, &group));

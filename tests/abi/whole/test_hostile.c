@@ -140,6 +140,8 @@ static void every_function_returns(void **state) {
     }
   }
   unlink(path);
+  snprintf(path, sizeof path, "%s/a.safetensors.ps", folder);
+  unlink(path);
   rmdir(folder);
   munmap(shared, sizeof *shared);
   assert_int_equal(faults, 0);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a coordinator is made of, for its own sources.
+#pragma once
+
+#include "core/coordinator/coordinator.hpp"
+
+namespace dist {
+
+// What a closure comes to.
+class ClosureResult final : public RemoteValue {
+ public:
+  ClosureResult(Memory& memory, Coordinator& coordinator, int64_t id, const char* function)
+      : RemoteValue(memory, kNever),
+        coordinator_(Ref<Coordinator>::share(&coordinator)),
+        id_(id),
+        function_(function, &memory) {}
+
+  using RemoteValue::settle;
+  void cancel(const char* reason) noexcept override { coordinator_->cancel(id_, reason); }
+
+ private:
+  ~ClosureResult() override = default;
+  void describe(char* text, std::size_t size) const noexcept override;
+  const char* kind() const noexcept override { return "closure"; }
+
+  const Ref<Coordinator> coordinator_;
+  const int64_t id_;
+  const std::pmr::string function_;
+};
+
+// Whose answer has come: a link is in the coordinator's list of events until the thread has looked at it.
+class Coordinator::Link final : public RpcObserver {
+ public:
+  enum class What { kHello, kWatch, kPrepared, kClosure };
+  Link(Coordinator& owner, What kind, Server* of_server, Flight* of_flight) noexcept
+      : what(kind), server(of_server), flight(of_flight), owner_(owner) {}
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  void answered() noexcept override;
+
+  const What what;
+  Server* const server;
+  Flight* const flight;
+  Ref<RemoteValue> call;  // whose answer it waits for
+
+ private:
+  friend class Coordinator;
+  Coordinator& owner_;
+  Link* next_ = nullptr;
+  Link* previous_ = nullptr;
+  bool listed_ = false;
+};
+
+// A task that the coordinator speaks with.
+struct Coordinator::Server {
+  enum class State { kAway, kPreparing, kUp };
+  Server(Coordinator& owner, bool is_ps, int number) noexcept
+      : ps(is_ps),
+        index(number),
+        in_flight(&owner.memory()),
+        why(&owner.memory()),
+        hello(owner, Link::What::kHello, this, nullptr),
+        watch(owner, Link::What::kWatch, this, nullptr),
+        prepared(owner, Link::What::kPrepared, this, nullptr) {}
+
+  const bool ps;
+  const int index;
+  Ref<RpcClient> client;
+  State state = State::kAway;
+  int64_t retry_ns = 0;          // when to say hello again; 0: not
+  std::size_t num_prepared = 0;  // per-worker values that it has
+  std::size_t known = 0;         // entries of the directory that it has
+  std::pmr::vector<int64_t> in_flight;
+  std::pmr::string why;  // it is away
+  Link hello, watch, prepared;
+};
+
+// A closure that has no end.
+struct Coordinator::Flight {
+  Flight(Coordinator& owner, int64_t number, const char* name) noexcept
+      : id(number), function(name, &owner.memory()), link(owner, Link::What::kClosure, nullptr, this) {}
+
+  const int64_t id;
+  const std::pmr::string function;
+  ValueRef arguments;
+  Ref<ClosureResult> result;
+  Server* server = nullptr;  // that has it
+  bool cancelled = false;    // its worker has been asked to end it
+  int64_t scheduled_ns = 0;
+  int64_t sent_ns = 0;
+  Link link;
+};
+
+struct Coordinator::PerWorker {
+  PerWorker(Memory& memory, const char* of, const char* from) : name(of, &memory), function(from, &memory) {}
+  const std::pmr::string name;
+  const std::pmr::string function;
+  ValueRef arguments;
+  ErrorRecord error;  // the first that a worker had with it
+};
+
+}  // namespace dist

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints of the coordinator's variables. With them go the numbers of the closures that each parameter server has applied,
+// so that a coordinator that goes on with the checkpoint may run closures again whose effects are in it.
+#include <charconv>
+#include <cinttypes>
+#include <cstring>
+#include <utility>
+
+#include "core/checkpoint/reader.hpp"
+#include "core/checkpoint/writer.hpp"
+#include "core/coordinator/coordinator_parts.hpp"
+#include "core/ps/applied_ids.hpp"
+#include "core/ps/numbers.hpp"
+#include "core/ps/parameter_store.hpp"
+
+namespace dist {
+namespace {
+
+constexpr char kMarkText[] = "libdist.ps.mark";
+constexpr char kLayoutText[] = "libdist.ps.layout";
+
+using Numbers = std::pmr::vector<int64_t>;
+
+std::pmr::string applied_key(Memory& memory, std::size_t ps) {
+  char key[48];
+  std::snprintf(key, sizeof key, "libdist.ps.%zu.applied", ps);
+  return {key, &memory};
+}
+
+std::pmr::string text_of(Memory& memory, std::span<const int64_t> numbers) {
+  std::pmr::string text(&memory);
+  for (const int64_t each : numbers) {
+    char digits[24];
+    std::snprintf(digits, sizeof digits, "%s%" PRId64, text.empty() ? "" : " ", each);
+    text += digits;
+  }
+  return text;
+}
+
+Status numbers_of(const char* key, const char* text, Numbers* out) {
+  const char* const end = text + std::strlen(text);
+  while (text != end) {
+    int64_t number = 0;
+    const auto [at, error] = std::from_chars(text, end, number);
+    if (error != std::errc() || (at != end && *at != ' ')) {
+      return fail(DIST_DATA_LOSS, "the checkpoint's \"%s\" is no list of numbers", key);
+    }
+    out->push_back(number);
+    text = at == end ? end : at + 1;
+  }
+  return kOk;
+}
+
+// Which server has which parts of which variable.
+std::pmr::string layout_of(Memory& memory, const Directory& directory, std::size_t n) {
+  Numbers numbers(&memory);
+  for (std::size_t i = 0; i < n; ++i) {
+    const RemoteVariable& each = directory.at(i);
+    numbers.push_back(static_cast<int64_t>(each.parts.size()));
+    for (const RemoteVariable::Part& part : each.parts) numbers.push_back(part.ps);
+  }
+  return text_of(memory, numbers);
+}
+
+// The numbers from `mark` on, as another list of the same closures.
+Status from_mark(Memory& memory, std::span<const int64_t> applied, int64_t mark, Numbers* out) {
+  AppliedIds ids(memory);
+  DIST_TRY(ids.read(applied));
+  ids.forget_below(mark);
+  ids.write(out);
+  while (out->size() > 1 && out->back() == 0) out->pop_back();
+  return kOk;
+}
+
+}  // namespace
+
+// All variables of each server, of one moment of that server's.
+class Coordinator::Snapshot {
+ public:
+  Snapshot(Coordinator& owner, RemoteWait* wait) : owner_(owner), wait_(wait) {}
+  ~Snapshot() {
+    try {
+      ValueRef message;
+      ValueRef ignored;
+      if (!make_message(owner_.memory(), {owner_.epoch_}, {}, &message).ok()) return;
+      for (std::size_t ps = 0; ps < taken_; ++ps) {
+        (void)owner_.variables_.call(ps, "dist.ps.snapshot_end", *message, wait_, &ignored);
+      }
+    } catch (const std::bad_alloc&) {
+      // The next snapshot takes its place.
+    }
+  }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  // Which closures it has applied, of the next server.
+  Status take(Numbers* applied) {
+    ValueRef message;
+    ValueRef answer;
+    DIST_TRY(make_message(owner_.memory(), {owner_.epoch_}, {}, &message));
+    DIST_TRY(owner_.variables_.call(taken_, "dist.ps.snapshot", *message, wait_, &answer));
+    ++taken_;
+    if (answer->kind() != DIST_VALUE_TENSOR || answer->tensor().dtype != DIST_I64 ||
+        answer->tensor().ndim != 1) {
+      return fail(DIST_DATA_LOSS, "parameter server %zu gives no list of closures", taken_ - 1);
+    }
+    const dist_tensor numbers = answer->tensor();
+    const auto* const first = static_cast<const int64_t*>(numbers.data);
+    applied->assign(first, first + numbers.shape[0]);
+    return kOk;
+  }
+
+  Status read(const RemoteVariable& variable, ValueRef* out) {
+    const bool whole = variable.parts.size() == 1;
+    if (!whole) DIST_TRY(Value::copy_tensor(owner_.memory(), variable.spec(), out));
+    for (const RemoteVariable::Part& part : variable.parts) {
+      ValueRef message;
+      ValueRef rows;
+      DIST_TRY(make_message(owner_.memory(), {owner_.epoch_, part.number}, {}, &message));
+      DIST_TRY(owner_.variables_.call(static_cast<std::size_t>(part.ps), "dist.ps.snapshot_read", *message,
+                                      wait_, &rows));
+      const std::size_t bytes = static_cast<std::size_t>(part.rows) * variable.row_bytes();
+      if (rows->kind() != DIST_VALUE_TENSOR || rows->tensor().dtype != variable.dtype ||
+          elements_of(rows->tensor()) * dtype_size(variable.dtype) != bytes) {
+        return fail(DIST_DATA_LOSS, "variable \"%s\": the parameter server has another one of its number",
+                    variable.name.c_str());
+      }
+      if (whole) {
+        *out = std::move(rows);
+      } else if (bytes != 0) {
+        std::memcpy(static_cast<std::byte*>((*out)->tensor().data) +
+                        static_cast<std::size_t>(part.begin) * variable.row_bytes(),
+                    rows->tensor().data, bytes);
+      }
+    }
+    return kOk;
+  }
+
+ private:
+  Coordinator& owner_;
+  RemoteWait* const wait_;
+  std::size_t taken_ = 0;
+};
+
+Status Coordinator::save(const char* path) {
+  DIST_TRY(check_not_dividing("saving a checkpoint"));
+  DIST_TRY(await_servers());
+  // No variable comes meanwhile, and there is one snapshot at a time.
+  const std::scoped_lock creating(creating_);
+  // First the mark: what is below it has ended, and so has been applied.
+  const int64_t mark = numbers().mark;
+  RemoteWait wait = patience();
+  Snapshot snapshot(*this, &wait);
+  CheckpointWriter writer(memory());
+  const std::size_t n = directory_.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const RemoteVariable& each = directory_.at(i);
+    DIST_TRY(writer.add_tensor(each.name.c_str(), each.spec()));
+  }
+  for (std::size_t ps = 0; ps < variables_.num_servers(); ++ps) {
+    Numbers applied(&memory());
+    Numbers kept(&memory());
+    DIST_TRY(snapshot.take(&applied));
+    DIST_TRY(from_mark(memory(), applied, mark, &kept));
+    DIST_TRY(writer.texts().add(applied_key(memory(), ps).c_str(), text_of(memory(), kept).c_str(), true));
+  }
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "%" PRId64, mark);
+  DIST_TRY(writer.texts().add(kMarkText, digits, true));
+  DIST_TRY(writer.texts().add(kLayoutText, layout_of(memory(), directory_, n).c_str(), true));
+  DIST_TRY(writer.create(path));
+  for (std::size_t i = 0; i < n; ++i) {
+    ValueRef value;
+    DIST_TRY(snapshot.read(directory_.at(i), &value));
+    DIST_TRY(writer.write(i, value->tensor().data));
+  }
+  return writer.commit();
+}
+
+Status Coordinator::restore(const char* path) {
+  DIST_TRY(check_not_dividing("restoring a checkpoint"));
+  DIST_TRY(await_servers());
+  const std::scoped_lock creating(creating_);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (queue_.next_id() != 0) {
+      return failed_precondition(
+          "a checkpoint is restored before the first closure is scheduled; this coordinator has had %lld",
+          static_cast<long long>(queue_.next_id()));
+    }
+  }
+  Ref<Checkpoint> file;
+  DIST_TRY(Checkpoint::open(memory(), path, &file));
+  const std::size_t n = directory_.size();
+  std::pmr::vector<FoundTensor> found(n, &memory());
+  for (std::size_t i = 0; i < n; ++i) {
+    const RemoteVariable& variable = directory_.at(i);
+    DIST_TRY(file->find(variable.name.c_str(), &found[i]));
+    const dist_tensor spec = found[i].spec();
+    if (spec.dtype == variable.dtype && same_shape(spec, variable.spec())) continue;
+    char is[160];
+    char wanted[160];
+    describe(spec, is, sizeof is);
+    describe(variable.spec(), wanted, sizeof wanted);
+    return invalid_argument("variable \"%s\" is %s, and in the checkpoint %s", variable.name.c_str(), wanted,
+                            is);
+  }
+  // Other programs' files, and those of other strategies, have no closures.
+  Numbers mark(&memory());
+  const char* const mark_text = file->text(kMarkText);
+  if (mark_text != nullptr) DIST_TRY(numbers_of(kMarkText, mark_text, &mark));
+  if (mark.empty()) mark.push_back(0);
+  if (mark.size() != 1 || mark[0] < 0 || mark[0] > INT64_MAX / 2) {
+    return fail(DIST_DATA_LOSS, "the checkpoint's \"%s\" is no number of closures", kMarkText);
+  }
+  std::pmr::vector<Numbers> applied(&memory());
+  bool alike = true;
+  for (std::size_t ps = 0;; ++ps) {
+    const std::pmr::string key = applied_key(memory(), ps);
+    const char* const text = file->text(key.c_str());
+    if (text == nullptr) break;
+    DIST_TRY(numbers_of(key.c_str(), text, &applied.emplace_back()));
+    alike = alike && applied.back() == applied.front();
+  }
+  if (applied.empty()) applied.emplace_back().push_back(mark[0]);
+  const char* const layout = file->text(kLayoutText);
+  if (!alike && (applied.size() != variables_.num_servers() || layout == nullptr ||
+                 layout_of(memory(), directory_, n) != layout)) {
+    return failed_precondition(
+        "the checkpoint was written while closures were under way, on parameter servers that had other parts "
+        "of the "
+        "variables: create the variables as then, on %zu servers, or save after dist_coordinator_join()",
+        applied.size());
+  }
+  RemoteWait wait = patience();
+  for (std::size_t ps = 0; ps < variables_.num_servers(); ++ps) {
+    Numbers numbers({epoch_}, &memory());
+    const Numbers& has = applied[alike ? 0 : ps];
+    numbers.insert(numbers.end(), has.begin(), has.end());
+    ValueRef message;
+    ValueRef ignored;
+    DIST_TRY(make_message(memory(), numbers, {}, &message));
+    DIST_TRY(variables_.call(ps, "dist.ps.restore", *message, &wait, &ignored));
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    ValueRef value;
+    DIST_TRY(file->read(found[i], &value));
+    Pushes pushes(memory(), variables_.num_servers());
+    DIST_TRY(pushes.assign(directory_.at(i), DIST_ASSIGN, *value));
+    DIST_TRY(commit(pushes));
+  }
+  const std::scoped_lock lock(mutex_);
+  queue_.resume(mark[0]);
+  return kOk;
+}
+
+}  // namespace dist

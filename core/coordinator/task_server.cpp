@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/coordinator/task_server.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
+#include "core/ps/numbers.hpp"
+#include "core/rpc/answer.hpp"
+#include "core/rpc/job_calls.hpp"
+#include "core/rpc/message.hpp"
+
+namespace dist {
+namespace {
+
+// A coordinator has at most so many closures at a worker, and some per-worker values beside them.
+constexpr std::size_t kMostQueued = 4096;
+
+const char* text_of(const Value& message, std::size_t item) noexcept {
+  return item < message.items().size() ? message.items()[item]->text() : nullptr;
+}
+
+}  // namespace
+
+// What ends one wait for the server's end; others go on. Made and ended without the server's lock.
+class TaskServer::JoinEnd final : private Cancel::Link {
+ public:
+  JoinEnd(TaskServer& server, Cancel* cancel) noexcept : server_(server), scope_(cancel, *this) {}
+
+  // Under the lock.
+  bool signalled() const noexcept { return signalled_ || scope_.late(); }
+
+ private:
+  void cancelled(const char*) noexcept override {
+    const std::scoped_lock lock(server_.mutex_);
+    signalled_ = true;
+    server_.changed_.notify_all();
+  }
+
+  TaskServer& server_;
+  bool signalled_ = false;
+  CancelScope scope_;  // after what a signal writes, which may come at once
+};
+
+Status TaskServer::create(Memory& memory, const TaskServerOptions& options, Ref<TaskServer>* out) {
+  if (options.num_threads < 0 || options.num_threads > kMostThreads) {
+    return invalid_argument("num_threads is %d; use 1 to %d, or 0 for 1", options.num_threads, kMostThreads);
+  }
+  if (options.message_bytes < 0 || options.message_bytes > kDefaultMessageBytes * 64) {
+    return invalid_argument("max_message_bytes is %lld; use up to %lld, or 0 for %lld",
+                            static_cast<long long>(options.message_bytes),
+                            static_cast<long long>(kDefaultMessageBytes * 64),
+                            static_cast<long long>(kDefaultMessageBytes));
+  }
+  for (const char* const each : {options.address, options.bind_address}) {
+    HostAndPort parsed;
+    if (each == nullptr || parse_address(each, 0, &parsed)) continue;
+    return invalid_argument(
+        "the server's address is %s; write host:port, or [v6]:port, with a port of 1 to 65535, or 0 "
+        "for one that the system chooses",
+        Shown(each).c_str());
+  }
+  *out = make_counted<TaskServer>(memory, options);
+  return kOk;
+}
+
+TaskServer::TaskServer(Memory& memory, const TaskServerOptions& options)
+    : Counted(memory),
+      job_(options.job, &memory),
+      index_(options.index),
+      target_("grpc://", &memory),
+      address_(options.address, &memory),
+      bind_address_(options.bind_address != nullptr ? options.bind_address : "", &memory),
+      num_threads_(static_cast<std::size_t>(options.num_threads == 0 ? 1 : options.num_threads)),
+      start_timeout_ns_(options.start_timeout_ns == 0 ? kDefaultStartNs : options.start_timeout_ns),
+      message_bytes_(static_cast<std::size_t>(options.message_bytes == 0 ? kDefaultMessageBytes
+                                                                         : options.message_bytes)),
+      closures_(&memory),
+      service_(memory),
+      threads_(memory, *this, kMostQueued) {
+  target_ += address_;
+}
+
+TaskServer::~TaskServer() {
+  if (memory().forked()) return;
+  (void)stop("the end of a server");
+  for (const auto& [name, function] : closures_) {
+    if (function.end != nullptr) function.end(function.host);
+  }
+}
+
+// ---- What the host does ----
+
+Status TaskServer::check_registration(const char* name, const char* what) const noexcept {
+  if (started_) return failed_precondition("the server has been started; register functions before");
+  DIST_TRY(check_name(name, what));
+  const std::size_t bytes = std::char_traits<char>::length(name);
+  if (bytes != 0 && bytes <= kMostMethodBytes) return kOk;
+  return invalid_argument("%s has 1 to %zu bytes; this one has %zu", what, kMostMethodBytes, bytes);
+}
+
+Status TaskServer::add_closure(const char* name, const ClosureFunction& function) {
+  DIST_TRY(check_registration(name, "the name of a closure"));
+  if (closures_.find(std::string_view(name)) != closures_.end()) {
+    return fail(DIST_ALREADY_EXISTS, "there is a closure %s already", Shown(name).c_str());
+  }
+  closures_.emplace(name, function);
+  return kOk;
+}
+
+Status TaskServer::add_update(const char* name, const UpdateFunction& function) {
+  DIST_TRY(check_registration(name, "the name of an update function"));
+  return service_.store().add_function(name, function);
+}
+
+Status TaskServer::start() {
+  if (memory().forked()) return failed_precondition("this is a forked child of the server's process");
+  if (started_) return failed_precondition("the server has been started before");
+  const bool given = !bind_address_.empty();
+  JobCallOptions options{given ? bind_address_.c_str() : address_.c_str(), !given, this, {}};
+  options.limits.message_bytes = message_bytes_;
+  options.limits.bytes = 4 * message_bytes_;
+  options.limits.calls = kMostQueued;
+  Ref<GrpcCalls> calls;
+  DIST_TRY(create_job_calls(memory(), options, &calls));
+  started_ = true;
+  lease_ns_ = calls->lease_ns();
+  const std::size_t colon = target_.rfind(':');
+  if (target_.compare(colon, std::string::npos, ":0") == 0) {
+    target_.resize(colon + 1);
+    target_ += std::to_string(calls->port());
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    alone_since_ns_ = steady_now_ns();
+    calls_ = std::move(calls);
+  }
+  const Status made = threads_.start(num_threads_, "closure");
+  if (made.ok()) return kOk;
+  const ErrorRecord why = last_error();
+  calls_ = {};
+  return fail(why);
+}
+
+Status TaskServer::join(int64_t timeout_ns, Cancel* cancel) {
+  if (memory().forked()) return failed_precondition("this is a forked child of the server's process");
+  if (!started_) return failed_precondition("the server has not been started");
+  DIST_TRY(check_outside("dist_server_join"));
+  const int64_t begin = steady_now_ns();
+  const int64_t until = timeout_ns < 0 || timeout_ns > INT64_MAX - begin ? INT64_MAX : begin + timeout_ns;
+  const JoinEnd early(*this, cancel);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const int64_t now = steady_now_ns();
+    int64_t next = until;
+    if (end_ == End::kNot && !watch_) {
+      const int64_t patience = epoch_ != 0 ? lease_ns_ : start_timeout_ns_;
+      const int64_t lost = patience < 0 ? INT64_MAX : alone_since_ns_ + patience;
+      if (now >= lost && epoch_ != 0) end_ = End::kLost;
+      if (now >= lost && epoch_ == 0) {
+        return fail(DIST_DEADLINE_EXCEEDED, "no coordinator has come to %s in %s", target_.c_str(),
+                    DurationText(patience).text);
+      }
+      next = std::min(next, lost);
+    }
+    if (end_ == End::kSaid) return kOk;
+    if (end_ == End::kLost) {
+      return fail(DIST_UNAVAILABLE, "the coordinator of %s is lost: it has not been heard of for %s",
+                  target_.c_str(), DurationText(lease_ns_).text);
+    }
+    if (early.signalled()) return fail(DIST_CANCELLED, "%s", cancel->reason());
+    if (now >= until)
+      return fail(DIST_DEADLINE_EXCEEDED, "%s has not ended yet; it goes on", target_.c_str());
+    if (next == INT64_MAX) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_for(lock, std::chrono::nanoseconds(next - now));
+    }
+  }
+}
+
+void TaskServer::end() noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (end_ == End::kNot) end_ = End::kSaid;
+  changed_.notify_all();
+}
+
+Status TaskServer::check_outside(const char* call) noexcept {
+  if (!threads_.inside() && !service_.store().inside_function()) return kOk;
+  return failed_precondition("%s: this thread is in one of the server's %s", call,
+                             threads_.inside() ? "closures" : "update functions");
+}
+
+Status TaskServer::stop(const char* call) noexcept {
+  DIST_TRY(check_outside(call));
+  end();
+  threads_.stop("the server ends");
+  Ref<IncomingCall> watch;
+  Ref<WorkerJob> work;
+  {
+    const std::scoped_lock lock(mutex_);
+    watch = std::move(watch_);
+    work = std::move(work_);
+  }
+  if (watch) watch->answer(DIST_UNAVAILABLE, "the server ends", {});
+  watch = {};
+  calls_ = {};
+  return kOk;
+}
+
+// ---- What comes, on threads of the network's ----
+
+void TaskServer::called(Ref<IncomingCall> call) noexcept {
+  std::string_view method;
+  const Ref<CallMessage> request = Ref<CallMessage>::share(&call->request());
+  const Status read = read_method(request, &method);
+  if (!read.ok()) return answer_failure(*call, read);
+  if (method.starts_with(kPsPrefix)) return service_.called(std::move(call));
+  if (method == "dist.closure" || method == "dist.per_worker") return threads_.add(std::move(call));
+  try {
+    const Status done = manage(method, *call);
+    if (!done.ok()) return answer_failure(*call, done);
+    if (method != "dist.watch") answer_with(*call, nullptr);
+  } catch (const std::bad_alloc&) {
+    call->answer(DIST_RESOURCE_EXHAUSTED, "the server has no memory", {});
+  }
+}
+
+void TaskServer::given_up(IncomingCall& call) noexcept {
+  threads_.given_up(call);
+  Ref<IncomingCall> gone;
+  const std::scoped_lock lock(mutex_);
+  if (watch_.get() != &call) return;
+  gone = std::move(watch_);
+  alone_since_ns_ = steady_now_ns();
+  changed_.notify_all();
+}
+
+Status TaskServer::manage(std::string_view method, IncomingCall& call) {
+  const Ref<CallMessage> request = Ref<CallMessage>::share(&call.request());
+  std::string_view name;
+  ValueRef message;
+  DIST_TRY(read_message(memory(), request, &name, &message));
+  const std::size_t rest = method == "dist.hello" ? 2 : 0;
+  std::span<const int64_t> numbers;
+  DIST_TRY(read_numbers(message.get(), 1, rest, &numbers));
+  if (method == "dist.hello") return hello(numbers, *message);
+  DIST_TRY(check_epoch(numbers[0]));
+  if (method == "dist.watch") {
+    const std::scoped_lock lock(mutex_);
+    watch_ = Ref<IncomingCall>::share(&call);
+    changed_.notify_all();
+    return kOk;
+  }
+  if (method == "dist.cancel")
+    return threads_.cancel_running("the coordinator cancels what is under way"), kOk;
+  if (method == "dist.end") return end(), kOk;
+  return fail(DIST_NOT_FOUND, "a server has no method %s", Shown(std::string(method).c_str()).c_str());
+}
+
+Status TaskServer::check_epoch(int64_t epoch) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (epoch == epoch_) return kOk;
+  return failed_precondition("the call is of another coordinator's job than this server");
+}
+
+Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message) {
+  const char* const job = text_of(message, 1);
+  const Value& addresses = *message.items()[2];
+  if (numbers.size() != 2 || numbers[0] == 0 || numbers[1] < 0 || numbers[1] > INT32_MAX || job == nullptr ||
+      !addresses.is_sequence()) {
+    return invalid_argument("no message of a coordinator's");
+  }
+  const std::string_view part(job);
+  if (job_ != kLocalJob && (part != job_.c_str() || numbers[1] != index_)) {
+    return failed_precondition(
+        "this is /job:%s/task:%d, and the coordinator's cluster has /job:%s/task:%lld here", job_.c_str(),
+        index_, Shown(job).c_str(), static_cast<long long>(numbers[1]));
+  }
+  Ref<WorkerJob> work;
+  Ref<GrpcCalls> calls;
+  {
+    const std::scoped_lock lock(mutex_);
+    calls = calls_;
+  }
+  if (!calls) return fail(DIST_UNAVAILABLE, "the server begins");
+  if (part == kWorkerJob) {
+    work = make_counted<WorkerJob>(memory(), numbers[0], static_cast<int32_t>(numbers[1]));
+    for (const ValueRef& each : addresses.items()) {
+      HostAndPort parsed;
+      if (each->text() == nullptr || !parse_address(each->text(), 1, &parsed)) {
+        return invalid_argument("a parameter server's address that is none");
+      }
+      DIST_TRY(work->variables.add_server(calls, each->text()));
+    }
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (end_ != End::kNot) return fail(DIST_UNAVAILABLE, "the server ends");
+    if (watch_ && epoch_ != numbers[0]) {
+      return fail(DIST_ALREADY_EXISTS, "another coordinator has this server");
+    }
+    // A parameter server that was lost to its coordinator is another one for it, and begins with nothing.
+    if (part != kWorkerJob && epoch_ == numbers[0]) {
+      return failed_precondition("this parameter server has been lost to its coordinator");
+    }
+    epoch_ = numbers[0];
+    alone_since_ns_ = steady_now_ns();
+    std::swap(work_, work);
+    changed_.notify_all();
+  }
+  threads_.cancel_running("the worker was lost to its coordinator, and has come back");
+  if (part == kPsJob) service_.begin_epoch(numbers[0]);
+  return kOk;
+}
+
+// ---- Closures, on threads of their own ----
+
+void TaskServer::run(IncomingCall& call, Cancel& cancel) noexcept {
+  try {
+    Ref<CallParts> parts;
+    const Status done = run_closure(call, cancel, &parts);
+    if (!done.ok()) return answer_failure(call, done);
+    call.answer(DIST_OK, "", std::move(parts));
+  } catch (const std::bad_alloc&) {
+    call.answer(DIST_RESOURCE_EXHAUSTED, "the worker has no memory", {});
+  }
+}
+
+// Errors of the function's own are in the answer: a failing status is for what makes the worker a lost one.
+Status TaskServer::run_closure(IncomingCall& call, Cancel& cancel, Ref<CallParts>* out) {
+  const Ref<CallMessage> request = Ref<CallMessage>::share(&call.request());
+  std::string_view method;
+  ValueRef message;
+  DIST_TRY(read_message(memory(), request, &method, &message));
+  const bool stays = method == "dist.per_worker";
+  const std::size_t first = stays ? 2 : 1;  // of the function's name
+  std::span<const int64_t> numbers;
+  DIST_TRY(read_numbers(message.get(), 3, first + 2, &numbers));
+  Ref<WorkerJob> job;
+  {
+    const std::scoped_lock lock(mutex_);
+    job = work_;
+    if (!job || job->epoch != numbers[0])
+      return fail(DIST_UNAVAILABLE, "the worker has not heard of the coordinator's job");
+  }
+  const Value& entries = *message->items()[first + 2];
+  if (!entries.is_none())
+    DIST_TRY(job->directory.read(entries, static_cast<int32_t>(job->variables.num_servers())));
+  const char* const name = text_of(*message, first);
+  if (name == nullptr || (stays && text_of(*message, 1) == nullptr))
+    return invalid_argument("a closure without a name");
+
+  // What stays is no closure of the coordinator's, and has no number among them.
+  Closure closure(*job, stays ? -1 : numbers[1], name, cancel, !stays);
+  ValueRef result;
+  Status done = kOk;
+  if (const auto found = closures_.find(std::string_view(name)); found != closures_.end()) {
+    const ClosureFunction& function = found->second;
+    Value* given = nullptr;
+    const uint64_t before = failures_on_this_thread();
+    const dist_status code =
+        function.function(closure, message->items()[first + 1].get(), &given, function.host);
+    result = ValueRef::adopt(given);
+    done = sendable(code, before, "the closure");
+  } else {
+    done = fail(DIST_NOT_FOUND, "worker %d has no closure %s: register it before its server starts",
+                job->worker, Shown(name).c_str());
+  }
+  if (done.ok() && stays) {
+    job->keep(text_of(*message, 1), result ? std::move(result) : Value::create_none(memory()));
+    result = {};
+  }
+  const auto write = [&](const Status& status) {
+    const ValueRef text = Value::create_text(memory(), status.ok() ? "" : last_error().message);
+    ValueRef answer;
+    DIST_TRY(make_message(memory(),
+                          {status.code(), closure.lost_server(), static_cast<int64_t>(job->directory.size())},
+                          {text.get(), status.ok() ? result.get() : nullptr}, &answer));
+    return write_message(memory(), {}, answer.get(), out);
+  };
+  // What cannot be sent is an error before anything changes.
+  Status written = done.ok() ? write(done) : kOk;
+  if (!written.ok()) done = written;
+  if (cancel.signalled()) {
+    const std::scoped_lock lock(mutex_);
+    // Another worker may do what this one's end has ended.
+    if (end_ != End::kNot) return fail(DIST_UNAVAILABLE, "%s", cancel.reason());
+    done = fail(DIST_CANCELLED, "%s", cancel.reason());
+  }
+  if (done.ok() && !stays) done = closure.commit(numbers[2]);
+  return done.ok() ? kOk : write(done);
+}
+
+}  // namespace dist

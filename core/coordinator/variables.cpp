@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coordinator's variables: where their parts are, and how the host's threads read and change them.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/tensor.hpp"
+#include "core/base/text.hpp"
+#include "core/coordinator/coordinator_parts.hpp"
+#include "core/partitioner/partitioner.hpp"
+#include "core/ps/parameter_store.hpp"
+
+namespace dist {
+namespace {
+
+// Whose partitioner this thread is in.
+thread_local const Coordinator* dividing = nullptr;
+
+// Into how many parts the first dimension is divided. TensorFlow: ParameterServerStrategyV2Extended._create_variable().
+Status count_parts(const RemoteVariable& variable, std::span<const int64_t> partitions,
+                   int64_t* out) noexcept {
+  char list[200] = "";
+  std::size_t used = 0;
+  bool good = partitions.size() == variable.shape.size() && !partitions.empty();
+  for (std::size_t i = 0; i < partitions.size(); ++i) {
+    good = good && (i == 0 ? partitions[0] >= 1 : partitions[i] == 1);
+    const int more = std::snprintf(list + used, sizeof list - used, "%s%lld", i == 0 ? "" : ", ",
+                                   static_cast<long long>(partitions[i]));
+    used = std::min(used + static_cast<std::size_t>(std::max(more, 0)), sizeof list - 1);
+  }
+  if (!good) {
+    return invalid_argument(
+        "variable \"%s\": partitions are [%s]; there is one for each dimension, the first at least 1 and "
+        "all others 1",
+        variable.name.c_str(), list);
+  }
+  if (partitions[0] > std::max<int64_t>(variable.shape[0], 1)) {
+    return invalid_argument("variable \"%s\" has %lld rows, which cannot be divided into %lld parts",
+                            variable.name.c_str(), static_cast<long long>(variable.shape[0]),
+                            static_cast<long long>(partitions[0]));
+  }
+  *out = partitions[0];
+  return kOk;
+}
+
+}  // namespace
+
+// Parts go to the servers in turn, variable by variable: TensorFlow's order.
+Status Coordinator::place(RemoteVariable* variable, const RemoteVariableOptions& options) {
+  if (options.colocate_with != nullptr) {
+    if (!options.partitions.empty()) {
+      return invalid_argument(
+          "variable \"%s\": it is divided as \"%s\", with which it is colocated: partitions are not given",
+          variable->name.c_str(), Shown(options.colocate_with).c_str());
+    }
+    const RemoteVariable* other = nullptr;
+    DIST_TRY(directory_.find(options.colocate_with, &other));
+    const int64_t rows = variable->shape.empty() ? 1 : variable->shape[0];
+    const int64_t others = other->shape.empty() ? 1 : other->shape[0];
+    if (other->parts.size() > 1 && (variable->shape.empty() || rows != others)) {
+      return invalid_argument(
+          "variable \"%s\" has %lld rows, and \"%s\", which is divided, %lld: they cannot be colocated",
+          variable->name.c_str(), static_cast<long long>(rows), other->name.c_str(),
+          static_cast<long long>(others));
+    }
+    for (const RemoteVariable::Part& part : other->parts) {
+      variable->parts.push_back(part);
+      if (other->parts.size() == 1) variable->parts[0].rows = rows;
+    }
+  } else {
+    int64_t num_parts = 1;
+    std::pmr::vector<int64_t> asked(options.partitions.begin(), options.partitions.end(), &memory());
+    // A partitioner is not asked for scalars.
+    if (asked.empty() && partitioner_.function != nullptr && !variable->shape.empty()) {
+      asked.resize(variable->shape.size());
+      const dist_tensor spec = variable->spec();
+      const uint64_t before = failures_on_this_thread();
+      const Coordinator* const outer = std::exchange(dividing, this);
+      const dist_status status = partitioner_.function(&spec, asked.data(), partitioner_.host);
+      dividing = outer;
+      if (status != DIST_OK) {
+        if (failures_on_this_thread() != before) return Status(status);
+        return fail(status, "variable \"%s\": the partitioner failed with %s", variable->name.c_str(),
+                    status_name(status));
+      }
+    }
+    if (!asked.empty()) DIST_TRY(count_parts(*variable, asked, &num_parts));
+    const int64_t rows = variable->shape.empty() ? 1 : variable->shape[0];
+    for (int64_t i = 0; i < num_parts; ++i) {
+      RemoteVariable::Part part{};
+      part.ps = static_cast<int32_t>((next_ps_ + i) % num_ps_);
+      DIST_TRY(rows_of_part(rows, num_parts, i, &part.begin, &part.rows));
+      variable->parts.push_back(part);
+    }
+  }
+  std::pmr::vector<int64_t> numbers(num_parts_, &memory());
+  for (RemoteVariable::Part& part : variable->parts) {
+    part.number = numbers[static_cast<std::size_t>(part.ps)]++;
+    if (part.number < static_cast<int64_t>(ParameterStore::kMostVariables)) continue;
+    return fail(DIST_RESOURCE_EXHAUSTED, "parameter server %d has %zu variables, and takes no more", part.ps,
+                ParameterStore::kMostVariables);
+  }
+  return kOk;
+}
+
+Status Coordinator::check_not_dividing(const char* what) const noexcept {
+  if (dividing != this) return kOk;
+  return failed_precondition("%s: this thread is in the coordinator's partitioner", what);
+}
+
+Status Coordinator::create_variable(const char* name, const dist_tensor& initial,
+                                    const RemoteVariableOptions& options) {
+  DIST_TRY(check_not_dividing("creating a variable"));
+  DIST_TRY(check_name(name, "the name of a variable"));
+  if (*name == '\0')
+    return invalid_argument("a variable of parameter servers has a name, by which workers find it");
+  if (options.max_staleness < 0) {
+    return invalid_argument(
+        "variable \"%s\": max_staleness is %d; use the closures that a cached read may be old, or 0", name,
+        options.max_staleness);
+  }
+  TensorSize size;
+  DIST_TRY(check_tensor(initial, "initial", &size));
+  RemoteVariable variable(memory());
+  variable.name = name;
+  variable.dtype = initial.dtype;
+  variable.shape.assign(initial.shape, initial.shape + initial.ndim);
+  variable.max_staleness = options.max_staleness;
+  // The elements are sent from where they are.
+  ValueRef value;
+  if (size.contiguous) {
+    DIST_TRY(Value::wrap_tensor(memory(), initial, nullptr, nullptr, &value));
+  } else {
+    DIST_TRY(Value::copy_tensor(memory(), initial, &value));
+  }
+  DIST_TRY(await_servers());
+  const std::scoped_lock lock(creating_);
+  if (const RemoteVariable* other = nullptr; directory_.find(name, &other).ok()) {
+    return fail(DIST_ALREADY_EXISTS, "there is a variable \"%s\" already", Shown(name).c_str());
+  }
+  DIST_TRY(place(&variable, options));
+  RemoteWait wait = patience();
+  DIST_TRY(variables_.create(variable, *value, &wait));
+  const auto parts = variable.parts;
+  DIST_TRY(directory_.add(std::move(variable)));
+  for (const RemoteVariable::Part& part : parts) ++num_parts_[static_cast<std::size_t>(part.ps)];
+  if (options.colocate_with == nullptr) next_ps_ += static_cast<int64_t>(parts.size());
+  return kOk;
+}
+
+Status Coordinator::read(std::span<const char* const> names, std::span<ValueRef> out) {
+  DIST_TRY(await_servers());
+  std::pmr::vector<const RemoteVariable*> variables(names.size(), &memory());
+  for (std::size_t i = 0; i < names.size(); ++i) DIST_TRY(directory_.find(names[i], &variables[i]));
+  RemoteWait wait = patience();
+  return variables_.read(variables, &wait, out);
+}
+
+Status Coordinator::rows(const char* name, Value& indices, ValueRef* out) {
+  DIST_TRY(await_servers());
+  const RemoteVariable* variable = nullptr;
+  DIST_TRY(directory_.find(name, &variable));
+  RemoteWait wait = patience();
+  return variables_.rows(*variable, indices, &wait, out);
+}
+
+Status Coordinator::commit(const Pushes& pushes) {
+  RemoteWait wait = patience();
+  return variables_.commit(pushes, Commit::kNoClosure, 0, &wait);
+}
+
+Status Coordinator::assign(const char* name, int32_t how, Value& value) {
+  DIST_TRY(await_servers());
+  const RemoteVariable* variable = nullptr;
+  DIST_TRY(directory_.find(name, &variable));
+  Pushes pushes(memory(), variables_.num_servers());
+  DIST_TRY(pushes.assign(*variable, how, value));
+  return commit(pushes);
+}
+
+Status Coordinator::scatter(const char* name, int32_t how, Value& slices) {
+  DIST_TRY(await_servers());
+  const RemoteVariable* variable = nullptr;
+  DIST_TRY(directory_.find(name, &variable));
+  Pushes pushes(memory(), variables_.num_servers());
+  DIST_TRY(pushes.scatter(*variable, how, slices));
+  return commit(pushes);
+}
+
+Status Coordinator::update(const char* function, std::span<const char* const> names, Value* arguments) {
+  DIST_TRY(await_servers());
+  std::pmr::vector<const RemoteVariable*> variables(names.size(), &memory());
+  for (std::size_t i = 0; i < names.size(); ++i) DIST_TRY(directory_.find(names[i], &variables[i]));
+  Pushes pushes(memory(), variables_.num_servers());
+  DIST_TRY(pushes.update(function, variables, arguments));
+  return commit(pushes);
+}
+
+}  // namespace dist

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between a coordinator, its workers and parameter servers are tuples: first a tensor i64[n] of numbers, then what
+// these speak of (core/rpc/message.hpp has the bytes).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+inline Status make_numbers(Memory& memory, std::span<const int64_t> numbers, ValueRef* out) {
+  const auto n = static_cast<int64_t>(numbers.size());
+  const dist_tensor tensor{const_cast<int64_t*>(numbers.data()), DIST_I64, 1, &n, nullptr};
+  return Value::copy_tensor(memory, tensor, out);
+}
+
+// A tuple of numbers, and of `rest`, in which NULL is nothing.
+inline Status make_message(Memory& memory, std::span<const int64_t> numbers, std::span<Value* const> rest,
+                           ValueRef* out) {
+  std::pmr::vector<Value*> items(&memory);
+  ValueRef head;
+  DIST_TRY(make_numbers(memory, numbers, &head));
+  const ValueRef none = Value::create_none(memory);
+  items.push_back(head.get());
+  for (Value* const each : rest) items.push_back(each != nullptr ? each : none.get());
+  return Value::create(memory, DIST_VALUE_TUPLE, items, out);
+}
+inline Status make_message(Memory& memory, std::initializer_list<int64_t> numbers,
+                           std::initializer_list<Value*> rest, ValueRef* out) {
+  return make_message(memory, {numbers.begin(), numbers.size()}, {rest.begin(), rest.size()}, out);
+}
+
+// The numbers in front of a message that has come, of which there are `least` at least, and `rest` items behind them.
+// INVALID_ARGUMENT where that is not so.
+inline Status read_numbers(const Value* message, std::size_t least, std::size_t rest,
+                           std::span<const int64_t>* out) noexcept {
+  if (message != nullptr && message->kind() == DIST_VALUE_TUPLE && message->items().size() == 1 + rest &&
+      message->items()[0]->kind() == DIST_VALUE_TENSOR) {
+    const dist_tensor numbers = message->items()[0]->tensor();
+    if (numbers.dtype == DIST_I64 && numbers.ndim == 1 && numbers.strides == nullptr &&
+        numbers.shape[0] >= static_cast<int64_t>(least)) {
+      *out = {static_cast<const int64_t*>(numbers.data), static_cast<std::size_t>(numbers.shape[0])};
+      return kOk;
+    }
+  }
+  return invalid_argument(
+      "a message of another kind than is called for: the processes have different versions of libdist");
+}
+
+}  // namespace dist

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ps/remote_variables.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/tensor.hpp"
+#include "core/partitioner/partitioner.hpp"
+#include "core/ps/numbers.hpp"
+
+namespace dist {
+namespace {
+
+// What one answer brings at most, unless one part alone is larger: others get their turn.
+constexpr std::size_t kMostAnswerBytes = std::size_t{64} << 20;
+
+}  // namespace
+
+// Calls of several servers, which go on side by side.
+class RemoteVariables::Calls {
+ public:
+  Calls(const RemoteVariables& owner, RemoteWait* wait)
+      : owner_(owner),
+        wait_(wait),
+        begin_ns_(steady_now_ns()),
+        until_ns_(wait->timeout_ns < 0 ? 0 : begin_ns_ + wait->timeout_ns),
+        calls_(&owner.memory_) {}
+
+  Status begin(std::size_t ps, std::string_view method, Value& message) {
+    int64_t left = -1;
+    if (wait_->timeout_ns >= 0) left = std::max<int64_t>(until_ns_ - steady_now_ns(), 1);
+    Ref<RemoteValue> call;
+    DIST_TRY(owner_.servers_[ps]->begin(method, &message, {left, wait_->cancel, nullptr}, &call));
+    calls_.push_back({ps, std::move(call)});
+    return kOk;
+  }
+  std::size_t size() const noexcept { return calls_.size(); }
+  Status get(std::size_t i, ValueRef* out) {
+    const std::size_t ps = calls_[i].ps;
+    RemoteValue& call = *calls_[i].call;
+    const RpcClient& client = *owner_.servers_[ps];
+    // A call that has not begun to go would wait for a server that will never be there.
+    char why_not[400] = "";
+    while (!call.ready()) {
+      (void)call.get(client.lease_ns(), out);
+      if (call.ready()) break;
+      client.why_not(why_not, sizeof why_not);
+      if (*why_not == '\0' || steady_now_ns() - begin_ns_ < 2 * client.lease_ns()) continue;
+      call.cancel(why_not);
+      return lost(ps, why_not);
+    }
+    const Status got = call.get(-1, out);
+    if (got.code() != DIST_UNAVAILABLE) return got;
+    const ErrorRecord why = last_error();
+    return lost(ps, why.message);
+  }
+  // All of them, of whose answers nothing is wanted.
+  Status get_all() {
+    Status all = kOk;
+    ErrorRecord why;
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      ValueRef ignored;
+      const Status got = get(i, &ignored);
+      if (got.ok() || !all.ok()) continue;
+      all = got;
+      why = last_error();
+    }
+    return all.ok() ? all : fail(why);
+  }
+
+ private:
+  struct Call {
+    std::size_t ps;
+    Ref<RemoteValue> call;
+  };
+  Status lost(std::size_t ps, const char* why) noexcept {
+    wait_->lost = static_cast<int32_t>(ps);
+    return fail(
+        DIST_ABORTED,
+        "parameter server %zu at %s is lost, and its variables with it: restore from a checkpoint (%s)", ps,
+        owner_.servers_[ps]->address(), why);
+  }
+
+  const RemoteVariables& owner_;
+  RemoteWait* const wait_;
+  const int64_t begin_ns_;
+  const int64_t until_ns_;
+  std::pmr::vector<Call> calls_;
+};
+
+Status RemoteVariables::add_server(const Ref<GrpcCalls>& calls, const char* address) {
+  return RpcClient::create(memory_, calls, address, -1, &servers_.emplace_back());
+}
+
+Status RemoteVariables::call(std::size_t ps, std::string_view method, Value& message, RemoteWait* wait,
+                             ValueRef* out) {
+  Calls calls(*this, wait);
+  DIST_TRY(calls.begin(ps, method, message));
+  return calls.get(0, out);
+}
+
+Status RemoteVariables::create(const RemoteVariable& variable, Value& initial, RemoteWait* wait) {
+  Calls calls(*this, wait);
+  for (const RemoteVariable::Part& part : variable.parts) {
+    ValueRef value = ValueRef::share(&initial);
+    if (variable.parts.size() > 1) DIST_TRY(rows_of(initial, part.begin, part.rows, &value));
+    ValueRef message;
+    DIST_TRY(make_message(memory_, {epoch_, part.number}, {value.get()}, &message));
+    DIST_TRY(calls.begin(static_cast<std::size_t>(part.ps), "dist.ps.create", *message));
+  }
+  return calls.get_all();
+}
+
+Status RemoteVariables::read(std::span<const RemoteVariable* const> variables, RemoteWait* wait,
+                             std::span<ValueRef> out) {
+  // Where each part of each variable comes from: which answer, and which item of it.
+  struct Place {
+    std::size_t call;
+    std::size_t item;
+  };
+  Calls calls(*this, wait);
+  std::pmr::vector<Place> places(&memory_);
+  std::size_t num_places = 0;
+  for (const RemoteVariable* const each : variables) num_places += each->parts.size();
+  places.resize(num_places);
+  std::pmr::vector<int64_t> numbers(&memory_);
+  for (std::size_t ps = 0; ps < servers_.size(); ++ps) {
+    numbers.assign(1, epoch_);
+    std::size_t bytes = 0;
+    const auto send = [&]() -> Status {
+      ValueRef message;
+      DIST_TRY(make_message(memory_, numbers, {}, &message));
+      DIST_TRY(calls.begin(ps, "dist.ps.read", *message));
+      numbers.resize(1);
+      bytes = 0;
+      return kOk;
+    };
+    std::size_t at = 0;
+    for (const RemoteVariable* const each : variables) {
+      for (const RemoteVariable::Part& part : each->parts) {
+        Place& place = places[at++];
+        if (part.ps != static_cast<int32_t>(ps)) continue;
+        const std::size_t more = static_cast<std::size_t>(part.rows) * each->row_bytes();
+        if (numbers.size() > 1 && more > kMostAnswerBytes - std::min(bytes, kMostAnswerBytes))
+          DIST_TRY(send());
+        place = {calls.size(), numbers.size() - 1};
+        numbers.push_back(part.number);
+        bytes += more;
+      }
+    }
+    if (numbers.size() > 1) DIST_TRY(send());
+  }
+  std::pmr::vector<ValueRef> answers(calls.size(), &memory_);
+  for (std::size_t i = 0; i < answers.size(); ++i) DIST_TRY(calls.get(i, &answers[i]));
+
+  const auto take = [&](const Place& place, const RemoteVariable& variable, int64_t rows,
+                        ValueRef* value) -> Status {
+    const Value& answer = *answers[place.call];
+    if (answer.is_sequence() && place.item < answer.items().size()) {
+      const ValueRef& item = answer.items()[place.item];
+      if (item->kind() == DIST_VALUE_TENSOR && item->tensor().dtype == variable.dtype &&
+          elements_of(item->tensor()) * dtype_size(variable.dtype) ==
+              static_cast<std::size_t>(rows) * variable.row_bytes()) {
+        *value = item;
+        return kOk;
+      }
+    }
+    return fail(DIST_DATA_LOSS, "variable \"%s\": the parameter server has another one of its number",
+                variable.name.c_str());
+  };
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const RemoteVariable& variable = *variables[i];
+    if (variable.parts.size() == 1) {
+      DIST_TRY(take(places[at++], variable, variable.parts[0].rows, &out[i]));
+      continue;
+    }
+    DIST_TRY(Value::copy_tensor(memory_, variable.spec(), &out[i]));
+    for (const RemoteVariable::Part& part : variable.parts) {
+      ValueRef rows;
+      DIST_TRY(take(places[at++], variable, part.rows, &rows));
+      const std::size_t row = variable.row_bytes();
+      if (row == 0) continue;
+      std::memcpy(static_cast<std::byte*>(out[i]->tensor().data) + static_cast<std::size_t>(part.begin) * row,
+                  rows->tensor().data, static_cast<std::size_t>(part.rows) * row);
+    }
+  }
+  return kOk;
+}
+
+Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, RemoteWait* wait,
+                             ValueRef* out) {
+  const char* const name = variable.name.c_str();
+  TensorSize size;
+  if (!indices.has_tensor()) return invalid_argument("variable \"%s\": indices are no tensor", name);
+  const dist_tensor given = indices.tensor();
+  DIST_TRY(check_tensor(given, "indices", &size));
+  if (variable.shape.empty() || given.ndim != 1 || (given.dtype != DIST_I32 && given.dtype != DIST_I64) ||
+      !size.contiguous) {
+    char is[160];
+    describe(given, is, sizeof is);
+    return invalid_argument(
+        "variable \"%s\": rows are asked for by i32[k] or i64[k] without gaps, not %s, of a variable "
+        "with dimensions",
+        name, is);
+  }
+  const auto index_at = [&](int64_t i) noexcept {
+    return given.dtype == DIST_I32 ? int64_t{static_cast<const int32_t*>(given.data)[i]}
+                                   : static_cast<const int64_t*>(given.data)[i];
+  };
+  const std::size_t num_parts = variable.parts.size();
+  std::pmr::vector<std::pmr::vector<int64_t>> wanted(num_parts, &memory_);  // rows of a part
+  std::pmr::vector<std::pmr::vector<int64_t>> places(num_parts, &memory_);  // where they go
+  for (int64_t i = 0; i < given.shape[0]; ++i) {
+    if (index_at(i) < 0 || index_at(i) >= variable.shape[0]) {
+      return invalid_argument("variable \"%s\": row %lld is asked for; there are %lld", name,
+                              static_cast<long long>(index_at(i)), static_cast<long long>(variable.shape[0]));
+    }
+    int64_t part = 0;
+    int64_t offset = 0;
+    DIST_TRY(part_of_row(variable.shape[0], static_cast<int64_t>(num_parts), index_at(i), &part, &offset));
+    wanted[static_cast<std::size_t>(part)].push_back(offset);
+    places[static_cast<std::size_t>(part)].push_back(i);
+  }
+  Calls calls(*this, wait);
+  for (std::size_t p = 0; p < num_parts; ++p) {
+    if (wanted[p].empty()) continue;
+    ValueRef which;
+    ValueRef message;
+    DIST_TRY(make_numbers(memory_, wanted[p], &which));
+    DIST_TRY(make_message(memory_, {epoch_, variable.parts[p].number}, {which.get()}, &message));
+    DIST_TRY(calls.begin(static_cast<std::size_t>(variable.parts[p].ps), "dist.ps.rows", *message));
+  }
+  std::pmr::vector<int64_t> shape(variable.shape, &memory_);
+  shape[0] = given.shape[0];
+  ValueRef made;
+  DIST_TRY(Value::copy_tensor(
+      memory_, {nullptr, variable.dtype, static_cast<int32_t>(shape.size()), shape.data(), nullptr}, &made));
+  const std::size_t row = variable.row_bytes();
+  for (std::size_t p = 0, call = 0; p < num_parts; ++p) {
+    if (wanted[p].empty()) continue;
+    ValueRef rows;
+    DIST_TRY(calls.get(call++, &rows));
+    if (rows->kind() != DIST_VALUE_TENSOR || rows->tensor().dtype != variable.dtype ||
+        elements_of(rows->tensor()) * dtype_size(variable.dtype) != wanted[p].size() * row) {
+      return fail(DIST_DATA_LOSS, "variable \"%s\": the parameter server has another one of its number",
+                  name);
+    }
+    for (std::size_t k = 0; row != 0 && k < places[p].size(); ++k) {
+      std::memcpy(static_cast<std::byte*>(made->tensor().data) + static_cast<std::size_t>(places[p][k]) * row,
+                  static_cast<const std::byte*>(rows->tensor().data) + k * row, row);
+    }
+  }
+  *out = std::move(made);
+  return kOk;
+}
+
+Status RemoteVariables::commit(const Pushes& pushes, int64_t id, int64_t mark, RemoteWait* wait) {
+  Calls calls(*this, wait);
+  for (std::size_t ps = 0; ps < servers_.size(); ++ps) {
+    if (pushes.empty(ps)) continue;
+    ValueRef message;
+    DIST_TRY(pushes.write(ps, epoch_, id, mark, &message));
+    DIST_TRY(calls.begin(ps, "dist.ps.commit", *message));
+  }
+  return calls.get_all();
+}
+
+}  // namespace dist
