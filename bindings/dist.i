@@ -206,6 +206,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_variable_describe;
 %ignore dist_write_trace;
 %ignore dist_write_metrics;
+%ignore dist_coordinator_write_trace;
 %include <dist/error.h>
 %include <dist/strategy.h>
 %include <dist/workers.h>
@@ -222,6 +223,8 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %include <dist/checkpoint.h>
 %include <dist/preemption.h>
 %include <dist/rpc.h>
+%include <dist/server.h>
+%include <dist/coordinator.h>
 %include <dist/topology.h>
 %include <dist/mesh.h>
 
@@ -272,6 +275,9 @@ class Text {
   }
   dist_status write_trace(dist_strategy *strategy) {
     return dist_write_trace(strategy, dist_swig::append, &text_);
+  }
+  dist_status write_coordinator_trace(const dist_coordinator *coordinator) {
+    return dist_coordinator_write_trace(coordinator, dist_swig::append, &text_);
   }
   dist_status write_metrics(dist_strategy *strategy, const char *name) {
     return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
@@ -417,6 +423,11 @@ static dist_status split_to_logical_devices(dist_replica *replica, dist_value *v
 /** Tensor `index` behind an address that Callbacks was given, as numbers (section 2). */
 static void tensor_at(int64_t tensors, int64_t index, dist_tensor *out_tensor) {
   *out_tensor = static_cast<const dist_tensor *>(dist_swig::pointer(tensors))[index];
+}
+
+/** Writes number `index` behind an address that Callbacks was given. */
+static void set_number_at(int64_t numbers, int64_t index, int64_t number) {
+  static_cast<int64_t *>(dist_swig::pointer(numbers))[index] = number;
 }
 
 /** A list of dist_destination; each names one of the three. */

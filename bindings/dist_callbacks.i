@@ -25,6 +25,12 @@ struct Callbacks {
   virtual int64_t initial(int64_t token) = 0;
   /* cancel: a dist_cancel, there until the call is over */
   virtual int64_t method(int64_t token, const char *name, int64_t cancel, int64_t timeout_ns, int64_t args) = 0;
+  /* closure: a dist_closure, there until the call is over */
+  virtual int64_t closure(int64_t token, int64_t closure, int64_t args) = 0;
+  /* of a parameter server; n tensors by tensor_at() */
+  virtual int32_t update_variables(int64_t token, int64_t variables, int64_t n, int64_t args) = 0;
+  /* spec by tensor_at(); partitions by set_number_at(), as many as it has dimensions */
+  virtual int32_t partition(int64_t token, int64_t spec, int64_t partitions) = 0;
   virtual void loop(int64_t token, int64_t begin, int64_t end) = 0;
   /* addresses of `count` elements each */
   virtual void reduce(int64_t token, int64_t acc, int64_t in, int64_t count, int32_t dtype) = 0;
@@ -96,6 +102,15 @@ static dist_status on_method(const dist_rpc_context *context, dist_value *args, 
                                      number(args)),
                    out);
 }
+static dist_status on_closure(dist_closure *closure, dist_value *args, dist_value **out, void *token) {
+  return hand_over(callbacks->closure(number(token), number(closure), number(args)), out);
+}
+static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
+  return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
+}
+static dist_status on_partition(const dist_tensor *spec, int64_t *out_partitions, void *token) {
+  return callbacks->partition(number(token), number(spec), number(out_partitions));
+}
 static void on_loop(int64_t begin, int64_t end, void *token) { callbacks->loop(number(token), begin, end); }
 static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
   callbacks->reduce(number(token), number(acc), number(in), (int64_t)count, dtype);
@@ -150,6 +165,11 @@ static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbac
             $1 = token ? dist_swig::on_file_source : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
 %dist_token((dist_rpc_fn fn, void *user_data, dist_release_fn release),
             $1 = token ? dist_swig::on_method : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
+%dist_token((dist_closure_fn fn, void *user_data, dist_release_fn release),
+            $1 = token ? dist_swig::on_closure : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
+%dist_token((dist_server_update_fn fn, void *user_data, dist_release_fn release),
+            $1 = token ? dist_swig::on_update_variables : nullptr; $2 = dist_swig::pointer(token);
+            $3 = dist_swig::on_release;)
 %dist_token((dist_release_fn release, void *user_data),
             $1 = dist_swig::on_release; $2 = dist_swig::pointer(token);)
 %dist_token((void *object, dist_release_fn release),

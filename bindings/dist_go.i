@@ -65,6 +65,9 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_rpc_server)
 %dist_handle(dist_rpc_client)
 %dist_handle(dist_remote_value)
+%dist_handle(dist_server)
+%dist_handle(dist_closure)
+%dist_handle(dist_coordinator)
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(struct DLManagedTensor)
@@ -211,5 +214,8 @@ static int64_t memory_counter() { return dist_swig::number(&dist_swig::memory_he
   void count_memory() { $self->allocator = dist_swig::counting; }
 };
 %extend dist_rpc_client_options {
+  void count_memory() { $self->allocator = dist_swig::counting; }
+};
+%extend dist_server_options {
   void count_memory() { $self->allocator = dist_swig::counting; }
 };

@@ -81,6 +81,10 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_options(dist_rpc_server_options)
 %dist_options(dist_rpc_client_options)
 %dist_options(dist_rpc_call_options)
+%dist_options(dist_server_options)
+%dist_options(dist_coordinator_options)
+%dist_options(dist_ps_variable_options)
+%dist_options(dist_schedule_options)
 %dist_options(dist_topology_options)
 %dist_options(dist_partition)
 %dist_options(dist_split_options)
@@ -105,6 +109,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_record(dist_input_context, DIST_INPUT_CONTEXT_INIT)
 %dist_record(dist_position, DIST_POSITION_INIT)
 %dist_record(dist_drift, DIST_DRIFT_INIT)
+%dist_record(dist_coordinator_stats, DIST_COORDINATOR_STATS_INIT)
 
 /* Fields that are functions, tables of them, or lists: set together with what belongs to them. */
 %ignore dist_strategy_options::allocator;
@@ -265,10 +270,30 @@ template <class Options> const int64_t *keep(Options *options, const long long *
   }
 };
 
+%ignore dist_coordinator_options::partitioner;
+%ignore dist_coordinator_options::partitioner_user_data;
+%extend dist_coordinator_options {
+  /* the token is used until the coordinator has ended */
+  void set_partitioner(int64_t token) {
+    $self->partitioner = dist_swig::on_partition;
+    $self->partitioner_user_data = dist_swig::pointer(token);
+  }
+};
+
+%ignore dist_ps_variable_options::partitions;
+%ignore dist_ps_variable_options::num_partitions;
+%extend dist_ps_variable_options {
+  void set_partitions(const long long *numbers, size_t n) {
+    $self->partitions = dist_swig::keep($self, numbers, n);
+    $self->num_partitions = n;
+  }
+};
+
 %ignore dist_topology_options::allocator;
 %ignore dist_network_options::allocator;
 %ignore dist_rpc_server_options::allocator;
 %ignore dist_rpc_client_options::allocator;
+%ignore dist_server_options::allocator;
 
 %ignore dist_partition::shape;
 %ignore dist_partition::ndim;

@@ -101,6 +101,9 @@ static dist_status dist_swig_escaped() {
 %dist_net(-dist_swig_escaped(), value)
 %dist_net(-dist_swig_escaped(), initial)
 %dist_net(-dist_swig_escaped(), method)
+%dist_net(-dist_swig_escaped(), closure)
+%dist_net(dist_swig_escaped(), update_variables)
+%dist_net(dist_swig_escaped(), partition)
 %dist_net((void)dist_swig_escaped(), loop)
 %dist_net((void)dist_swig_escaped(), reduce)
 %dist_net((void)dist_swig_escaped(), apply)
@@ -197,6 +200,9 @@ template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> 
 %dist_handle(dist_rpc_server)
 %dist_handle(dist_rpc_client)
 %dist_handle(dist_remote_value)
+%dist_handle(dist_server)
+%dist_handle(dist_closure)
+%dist_handle(dist_coordinator)
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(DLManagedTensor)
@@ -348,8 +354,8 @@ static PyObject *text_from(const char *text) {
 %define %dist_quick(NAME)
 %feature("nothreadallow") NAME;
 %enddef
-%formacro(%dist_quick, fail, fail_as_told, tensor_at, set_callbacks, set_error_factory, dlpack_capsule, dlpack_managed,
-          dlpack_taken)
+%formacro(%dist_quick, fail, fail_as_told, tensor_at, set_number_at, set_callbacks, set_error_factory, dlpack_capsule,
+          dlpack_managed, dlpack_taken)
 %formacro(%dist_quick, dist_version, dist_has_feature, dist_status_name, dist_enum_name, dist_strategy_num_replicas,
           dist_strategy_kind, dist_replica_id, dist_replica_num_replicas, dist_replica_strategy, dist_group_size,
           dist_group_rank)
@@ -362,6 +368,7 @@ static PyObject *text_from(const char *text) {
 %formacro(%dist_quick, dist_variable_name, dist_variable_class, dist_variable_synchronization,
           dist_variable_aggregation, dist_variable_trainable, dist_variable_num_copies, dist_variable_copy_name,
           dist_variable_component, dist_metric_kind, dist_metric_name, dist_metric_variable)
+%formacro(%dist_quick, dist_closure_name, dist_closure_id, dist_closure_worker, dist_closure_cancel)
 %formacro(%dist_quick, dist_scope_enter, dist_scope_exit, dist_set_strategy, dist_get_strategy, dist_has_strategy,
           dist_in_cross_replica_context, dist_get_replica, dist_colocate_enter, dist_colocate_exit)
 %formacro(%dist_quick, dist_collective_options::dist_collective_options,

@@ -5,6 +5,8 @@ package dist
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
@@ -113,6 +115,108 @@ func (c *canceller) endInside() {
 		<-c.asked
 	}
 	cdist.Dist_cancel_destroy(c.native)
+}
+
+// timedCall is a call that ends with its context. A deadline is the call's own time-out: then the error says what was
+// waited for.
+type timedCall struct {
+	ctx    context.Context
+	cancel *canceller // nil: nothing ends it
+}
+
+// newTimedCall watches a context until the end of its cancel.
+func newTimedCall(ctx context.Context) (*timedCall, error) {
+	call := &timedCall{ctx: contextOr(ctx)}
+	if call.ctx.Err() != nil || call.late() {
+		report := endedBefore(call.ctx, "the context ended before the call began")
+		if call.ctx.Err() == nil { // it will come to know
+			report.Code, report.cause = ErrDeadlineExceeded, context.DeadlineExceeded
+		}
+		return nil, report
+	}
+	var err error
+	call.cancel, err = cancelWhere(call.ctx, func() bool { return !call.late() })
+	return call, err
+}
+
+// late says whether the deadline has passed.
+func (c *timedCall) late() bool {
+	deadline, dated := c.ctx.Deadline()
+	return dated && !time.Now().Before(deadline)
+}
+
+// timeout is what is left until the deadline, as libdist has it; without one it is `none`.
+func (c *timedCall) timeout(none int64) int64 {
+	if deadline, dated := c.ctx.Deadline(); dated {
+		return int64(max(time.Until(deadline), 1))
+	}
+	return none
+}
+
+// own is the error of the call, with the context's where that has ended it.
+func (c *timedCall) own(err error) error {
+	err = fromNative(err)
+	report, ok := err.(*Error)
+	if !ok || report.Code != ErrDeadlineExceeded || !c.late() {
+		return byContextOf(c.ctx, err, "the context ended the call")
+	}
+	report.cause = context.DeadlineExceeded
+	if c.ctx.Err() != nil {
+		report.cause = why(c.ctx)
+	}
+	return report
+}
+
+// callers are calls that wait, and that end with what they are of.
+type callers struct {
+	mu    sync.Mutex
+	calls map[*canceller]struct{}
+	over  string // why they end; "": they do not
+}
+
+// end ends those that wait, and all that come.
+func (c *callers) end(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = reason
+	for call := range c.calls {
+		call.askFor(reason)
+	}
+}
+
+func (c *callers) enter(call *canceller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil {
+		c.calls = map[*canceller]struct{}{}
+	}
+	c.calls[call] = struct{}{}
+	if c.over != "" {
+		call.askFor(c.over)
+	}
+}
+
+func (c *callers) leave(call *canceller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, call)
+}
+
+// wait does a call that ends with its context, and by end; c may be nil.
+func (c *callers) wait(ctx context.Context, do func(call *timedCall) error) error {
+	call, err := newTimedCall(ctx)
+	if err == nil && call.cancel == nil && c != nil {
+		call.cancel, err = cancelAtWill()
+	}
+	if err != nil {
+		return err
+	}
+	defer call.cancel.end()
+	if c != nil {
+		c.enter(call.cancel)
+		defer c.leave(call.cancel)
+	}
+	return call.own(do(call))
 }
 
 // contextOr is ctx; nil is one that never ends.

@@ -54,6 +54,7 @@ var constantWords = wordTable(`
 	DIST_STRATEGY_CENTRAL_STORAGE dist.CentralStorage
 	DIST_STRATEGY_MESH dist.Mesh
 	DIST_STRATEGY_MULTI_WORKER_MIRRORED dist.MultiWorkerMirrored
+	DIST_STRATEGY_PARAMETER_SERVER dist.ParameterServer
 	DIST_THREADS_CALLER dist.CallerThread
 	DIST_THREADS_LIBRARY dist.LibraryThreads
 	DIST_THREADS_HOST dist.Goroutines

@@ -99,6 +99,31 @@ func (o *object) close() {
 	}
 }
 
+// endBy ends the object by a call that may wait for functions of the program's, which must not wait for the lock, nor keep
+// the object. It waits for the calls that use it. What the call refuses leaves the object as it was.
+func (o *object) endBy(destroy func(native int64) error) (ended bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || o.shut {
+		return false, nil
+	}
+	o.shut = true
+	o.waitable()
+	for o.users > 0 {
+		o.idle.Wait()
+	}
+	o.mu.Unlock()
+	err = destroy(o.native)
+	o.mu.Lock()
+	o.shut = false
+	if err != nil {
+		return false, fromNative(err)
+	}
+	o.closed = true
+	o.cleanup.Stop()
+	return true, nil
+}
+
 func (o *object) end() {
 	if o.destroy != nil && !o.lazy {
 		o.cleanup.Stop()

@@ -23,9 +23,7 @@ type RPCClientOptions struct {
 // text that the method gave. Any number of goroutines may call at the same time.
 type RPCClient struct {
 	object
-	waits sync.Mutex
-	calls map[*canceller]struct{} // that wait for their results
-	over  bool
+	waiting callers // for their results
 }
 
 // NewRPCClient makes a client of the server at an address, which need not be there yet: calls wait for it, up to their
@@ -44,7 +42,7 @@ func NewRPCClient(address string, options *RPCClientOptions) (*RPCClient, error)
 	if err := cdist.Dist_rpc_client_create(nil, address, native, &out); err != nil {
 		return nil, fromNative(err)
 	}
-	c := &RPCClient{calls: map[*canceller]struct{}{}}
+	c := &RPCClient{}
 	c.open(out, cdist.Dist_rpc_client_destroy, nil)
 	return c, nil
 }
@@ -62,84 +60,17 @@ func (c *RPCClient) Close() error {
 	if c == nil {
 		return nil
 	}
-	c.waits.Lock()
-	c.over = true
-	for call := range c.calls {
-		call.askFor(clientEnds)
-	}
-	c.waits.Unlock()
+	c.waiting.end("the client is closed")
 	c.close()
 	return nil
 }
 
-const clientEnds = "the client is closed"
-
-// enter has a call that waits end with the client, until leave.
-func (c *RPCClient) enter(call *canceller) {
-	c.waits.Lock()
-	defer c.waits.Unlock()
-	c.calls[call] = struct{}{}
-	if c.over {
-		call.askFor(clientEnds)
-	}
-}
-
-func (c *RPCClient) leave(call *canceller) {
-	c.waits.Lock()
-	defer c.waits.Unlock()
-	delete(c.calls, call)
-}
-
-// rpcCall is what a call has besides its name and its arguments.
-type rpcCall struct {
-	ctx    context.Context
-	cancel *canceller // nil: nothing ends it
-}
-
-// newRPCCall makes what ends a call with its context. A deadline is the call's own time-out: then the error says whether the
-// server could be reached.
-func newRPCCall(ctx context.Context) (*rpcCall, error) {
-	call := &rpcCall{ctx: contextOr(ctx)}
-	if call.ctx.Err() != nil || call.late() {
-		report := endedBefore(call.ctx, "the context ended before the call began")
-		if call.ctx.Err() == nil { // it will come to know
-			report.Code, report.cause = ErrDeadlineExceeded, context.DeadlineExceeded
-		}
-		return nil, report
-	}
-	var err error
-	call.cancel, err = cancelWhere(call.ctx, func() bool { return !call.late() })
-	return call, err
-}
-
-// late says whether the deadline has passed.
-func (c *rpcCall) late() bool {
-	deadline, dated := c.ctx.Deadline()
-	return dated && !time.Now().Before(deadline)
-}
-
-// options are libdist's for the call, to be deleted.
-func (c *rpcCall) options() cdist.Dist_rpc_call_options {
+// rpcOptions are libdist's for a call, to be deleted.
+func (c *timedCall) rpcOptions() cdist.Dist_rpc_call_options {
 	native := cdist.NewDist_rpc_call_options()
-	if deadline, dated := c.ctx.Deadline(); dated {
-		native.SetTimeout_ns(int64(max(time.Until(deadline), 1)))
-	}
+	native.SetTimeout_ns(c.timeout(0))
 	native.SetCancel(c.cancel.handle())
 	return native
-}
-
-// own is the error of a call, with the context's where that has ended it.
-func (c *rpcCall) own(err error) error {
-	err = fromNative(err)
-	report, ok := err.(*Error)
-	if !ok || report.Code != ErrDeadlineExceeded || !c.late() {
-		return byContextOf(c.ctx, err, "the context ended the call")
-	}
-	report.cause = context.DeadlineExceeded
-	if c.ctx.Err() != nil {
-		report.cause = why(c.ctx)
-	}
-	return report
 }
 
 // wait does a call that waits for its result.
@@ -150,21 +81,15 @@ func (c *RPCClient) wait(ctx context.Context, do func(client int64, options cdis
 	if u.err != nil {
 		return u.err
 	}
-	call, err := newRPCCall(ctx)
-	if err == nil && call.cancel == nil {
-		call.cancel, err = cancelAtWill()
-	}
-	if err != nil {
-		return err
-	}
-	defer call.cancel.end()
+	var waiting *callers
 	if c != nil {
-		c.enter(call.cancel)
-		defer c.leave(call.cancel)
+		waiting = &c.waiting
 	}
-	options := call.options()
-	defer cdist.DeleteDist_rpc_call_options(options)
-	return call.own(do(client, options))
+	return waiting.wait(ctx, func(call *timedCall) error {
+		options := call.rpcOptions()
+		defer cdist.DeleteDist_rpc_call_options(options)
+		return do(client, options)
+	})
 }
 
 // with calls something with the name and the arguments of a call.
@@ -225,11 +150,11 @@ func (c *RPCClient) Begin(ctx context.Context, method string, arguments ...*Valu
 	}
 	var remote *RemoteValue
 	err := c.with(method, arguments, func(tuple int64) error {
-		call, err := newRPCCall(ctx)
+		call, err := newTimedCall(ctx)
 		if err != nil {
 			return err
 		}
-		options := call.options()
+		options := call.rpcOptions()
 		defer cdist.DeleteDist_rpc_call_options(options)
 		var out int64
 		if err := cdist.Dist_rpc_begin(client, method, tuple, options, &out); err != nil {
@@ -242,22 +167,30 @@ func (c *RPCClient) Begin(ctx context.Context, method string, arguments ...*Valu
 	return remote, err
 }
 
-// RemoteValue is what a call comes to, later. Close gives up a call that is under way.
+// RemoteValue is what a call of an RPCClient's, or a closure of a Coordinator's, comes to, later. Close gives up a call that
+// is under way; a closure goes on.
 type RemoteValue struct {
 	object
-	call    *rpcCall
+	call    *timedCall // nil: it is a closure's
 	asking  sync.Mutex
 	arrived chan struct{} // closed when the call has ended; nil: nobody has waited with a context
 }
 
 // newRemoteValue keeps its client, whose end would be that of the call.
-func newRemoteValue(native int64, call *rpcCall, client *RPCClient) *RemoteValue {
+func newRemoteValue(native int64, call *timedCall, client *RPCClient) *RemoteValue {
 	r := &RemoteValue{call: call}
 	r.open(native, func(native int64) {
 		cdist.Dist_remote_value_cancel(native) // a goroutine may wait for it
 		cdist.Dist_remote_value_release(native)
 		call.cancel.end()
 	}, client)
+	return r
+}
+
+// newClosureResult keeps its coordinator, whose end would be that of the closure.
+func newClosureResult(native int64, coordinator *Coordinator) *RemoteValue {
+	r := &RemoteValue{}
+	r.open(native, cdist.Dist_remote_value_release, coordinator)
 	return r
 }
 
@@ -287,7 +220,7 @@ func (r *RemoteValue) Get(ctx context.Context) (*Value, error) {
 	}
 	var out int64
 	err := cdist.Dist_remote_value_get(native, -1, &out)
-	if err != nil && r != nil {
+	if err != nil && r != nil && r.call != nil {
 		err = r.call.own(err)
 	}
 	return adopt(out, err)
@@ -319,7 +252,8 @@ func (r *RemoteValue) Ready() bool {
 	return u.err == nil && cdist.Dist_remote_value_ready(native) != 0
 }
 
-// Cancel ends the call with ErrCancelled, unless it has ended, and tells the method.
+// Cancel ends the call with ErrCancelled, unless it has ended, and tells the method. A closure is taken back where no
+// worker has it; one that runs has its effects, and ErrCancelled is what Get says of it.
 func (r *RemoteValue) Cancel() error {
 	var u uses
 	defer u.end()
@@ -330,11 +264,13 @@ func (r *RemoteValue) Cancel() error {
 	return u.err
 }
 
-// Close gives the remote value up, and with it a call that is under way: who waits for that gets ErrCancelled. Closing
-// twice, and nil, are fine.
+// Close gives the remote value up, and with it a call that is under way: who waits for that gets ErrCancelled. A closure
+// goes on. Closing twice, and nil, are fine.
 func (r *RemoteValue) Close() error {
 	if r != nil {
-		_ = r.Cancel() // refused where it is closed
+		if r.call != nil {
+			_ = r.Cancel() // refused where it is closed
+		}
 		r.close()
 	}
 	return nil

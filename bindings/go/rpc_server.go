@@ -82,13 +82,21 @@ func (s *RPCServer) Register(method string, fn RPCMethod) error {
 // Method is called by libdist for a client.
 func (callbacks) Method(token int64, _ string, cancel, timeoutNanos, arguments int64) int64 {
 	m := registered[*rpcMethod](token)
+	return answer(arguments, func(given *Value) (*Value, error) {
+		ctx := newMethodContext(cancel, time.Duration(timeoutNanos), errNobodyWaits)
+		defer ctx.end()
+		return m.fn(ctx, given.positional())
+	})
+}
+
+// answer is what a function of the program's gives to another process: a handle, or the negative of the status that libdist
+// passes on. Its arguments end with it.
+func answer(arguments int64, fn func(given *Value) (*Value, error)) int64 {
 	var native int64
 	err := onNative(-1, func() error {
-		ctx := newMethodContext(cancel, time.Duration(timeoutNanos))
-		defer ctx.end()
 		given := lend(arguments)
 		defer given.Close()
-		result, err := m.fn(ctx, given.positional())
+		result, err := fn(given)
 		if err != nil {
 			result.Close()
 			return err
@@ -146,45 +154,30 @@ func (s *RPCServer) Close() error {
 	if s == nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.shut {
-		return nil
+	ended, err := s.endBy(cdist.Dist_rpc_server_destroy)
+	if ended {
+		started.Delete(s)
 	}
-	s.shut = true // methods that run must not wait for the lock, nor keep the server
-	s.waitable()
-	for s.users > 0 {
-		s.idle.Wait()
-	}
-	s.mu.Unlock()
-	err := cdist.Dist_rpc_server_destroy(s.native)
-	s.mu.Lock()
-	s.shut = false
-	if err != nil {
-		return fromNative(err)
-	}
-	s.closed = true
-	s.cleanup.Stop()
-	started.Delete(s)
-	return nil
+	return err
 }
 
 // askEvery is how often libdist is asked whether a method's result is still waited for, where a goroutine waits for the
 // context's end.
 const askEvery = 5 * time.Millisecond
 
-// methodContext is over when nobody waits for a method's result any more.
+// methodContext is over when nobody waits for a method's result, or a closure's, any more.
 type methodContext struct {
 	context.Context // over as far as is known
 	cause           context.CancelCauseFunc
+	over            error              // the cause where nobody waits
 	stop            context.CancelFunc // of the deadline
 	watched         sync.Once
 	mu              sync.Mutex
 	cancel          int64 // libdist's; 0: the call is over, and with it that object
 }
 
-func newMethodContext(cancel int64, timeout time.Duration) *methodContext {
-	c := &methodContext{cancel: cancel, stop: func() {}}
+func newMethodContext(cancel int64, timeout time.Duration, over error) *methodContext {
+	c := &methodContext{cancel: cancel, over: over, stop: func() {}}
 	c.Context, c.cause = context.WithCancelCause(context.Background())
 	if timeout > 0 {
 		c.Context, c.stop = context.WithTimeout(c.Context, timeout)
@@ -207,7 +200,7 @@ func (c *methodContext) ask() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cancel != 0 && cdist.Dist_cancel_signalled(c.cancel) != 0 {
-		c.cause(errNobodyWaits)
+		c.cause(c.over)
 	}
 }
 

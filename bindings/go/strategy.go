@@ -66,6 +66,8 @@ type Strategy struct {
 
 	resolverHosts []*hostAnswer // of Options.ClusterResolver
 
+	coordinator *sharedCoordinator
+
 	functionsRun object      // calls in which functions of the program's run: Close refuses, as it may be one of those
 	running      object      // runs, and replicas that came by Enter: Close refuses, Shutdown ends them
 	entering     int         // goroutines that are coming into a run, by mu
@@ -170,7 +172,8 @@ func New(options Options) (*Strategy, error) {
 	if u.err != nil {
 		return nil, u.err
 	}
-	strategy := &Strategy{threads: options.Threads, hop: hops(options.HopGoroutine), held: &holdings{}}
+	strategy := &Strategy{threads: options.Threads, hop: hops(options.HopGoroutine), held: &holdings{},
+		coordinator: &sharedCoordinator{}}
 	if options.CrossDevice != nil {
 		strategy.crossDevice = options.CrossDevice.call
 		strategy.held.calls = options.CrossDevice.call.take()
@@ -226,7 +229,7 @@ func strategyOf(native int64) *Strategy {
 			return s
 		}
 	}
-	s := &Strategy{borrowed: true, held: &holdings{}}
+	s := &Strategy{borrowed: true, held: &holdings{}, coordinator: &sharedCoordinator{}}
 	s.count(native)
 	s.native = native
 	strategies.Store(native, weak.Make(s)) // until a strategy that New makes is there

@@ -481,6 +481,12 @@ struct Callbacks {
   virtual int64_t initial(int64_t token) = 0;
   /* cancel: a dist_cancel, there until the call is over */
   virtual int64_t method(int64_t token, const char *name, int64_t cancel, int64_t timeout_ns, int64_t args) = 0;
+  /* closure: a dist_closure, there until the call is over */
+  virtual int64_t closure(int64_t token, int64_t closure, int64_t args) = 0;
+  /* of a parameter server; n tensors by tensor_at() */
+  virtual int32_t update_variables(int64_t token, int64_t variables, int64_t n, int64_t args) = 0;
+  /* spec by tensor_at(); partitions by set_number_at(), as many as it has dimensions */
+  virtual int32_t partition(int64_t token, int64_t spec, int64_t partitions) = 0;
   virtual void loop(int64_t token, int64_t begin, int64_t end) = 0;
   /* addresses of `count` elements each */
   virtual void reduce(int64_t token, int64_t acc, int64_t in, int64_t count, int32_t dtype) = 0;
@@ -551,6 +557,15 @@ static dist_status on_method(const dist_rpc_context *context, dist_value *args, 
   return hand_over(callbacks->method(number(token), context->method, number(context->cancel), context->timeout_ns,
                                      number(args)),
                    out);
+}
+static dist_status on_closure(dist_closure *closure, dist_value *args, dist_value **out, void *token) {
+  return hand_over(callbacks->closure(number(token), number(closure), number(args)), out);
+}
+static dist_status on_update_variables(dist_tensor *variables, size_t n, dist_value *args, void *token) {
+  return callbacks->update_variables(number(token), number(variables), (int64_t)n, number(args));
+}
+static dist_status on_partition(const dist_tensor *spec, int64_t *out_partitions, void *token) {
+  return callbacks->partition(number(token), number(spec), number(out_partitions));
 }
 static void on_loop(int64_t begin, int64_t end, void *token) { callbacks->loop(number(token), begin, end); }
 static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
@@ -1061,6 +1076,45 @@ SWIGINTERN dist_rpc_call_options *new_dist_rpc_call_options(){
     return options;
   }
 SWIGINTERN void delete_dist_rpc_call_options(dist_rpc_call_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_server_options_count_memory(dist_server_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN dist_server_options *new_dist_server_options(){
+    dist_swig::Kept<dist_server_options> *options = new dist_swig::Kept<dist_server_options>();
+    dist_server_options_init(options, sizeof(dist_server_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_server_options(dist_server_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_coordinator_options *new_dist_coordinator_options(){
+    dist_swig::Kept<dist_coordinator_options> *options = new dist_swig::Kept<dist_coordinator_options>();
+    dist_coordinator_options_init(options, sizeof(dist_coordinator_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_coordinator_options(dist_coordinator_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_coordinator_options_set_partitioner(dist_coordinator_options *self,int64_t token){
+    self->partitioner = dist_swig::on_partition;
+    self->partitioner_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN dist_ps_variable_options *new_dist_ps_variable_options(){
+    dist_swig::Kept<dist_ps_variable_options> *options = new dist_swig::Kept<dist_ps_variable_options>();
+    dist_ps_variable_options_init(options, sizeof(dist_ps_variable_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_ps_variable_options(dist_ps_variable_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_ps_variable_options_set_partitions(dist_ps_variable_options *self,long long const *numbers,size_t n){
+    self->partitions = dist_swig::keep(self, numbers, n);
+    self->num_partitions = n;
+  }
+SWIGINTERN dist_schedule_options *new_dist_schedule_options(){
+    dist_swig::Kept<dist_schedule_options> *options = new dist_swig::Kept<dist_schedule_options>();
+    dist_schedule_options_init(options, sizeof(dist_schedule_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_schedule_options(dist_schedule_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_coordinator_stats *new_dist_coordinator_stats(){
+    dist_coordinator_stats *record = new dist_coordinator_stats;
+    const dist_coordinator_stats empty = DIST_COORDINATOR_STATS_INIT;
+    *record = empty;
+    return record;
+  }
 SWIGINTERN dist_topology_options *new_dist_topology_options(){
     dist_swig::Kept<dist_topology_options> *options = new dist_swig::Kept<dist_topology_options>();
     dist_topology_options_init(options, sizeof(dist_topology_options));
@@ -1161,6 +1215,9 @@ class Text {
   }
   dist_status write_trace(dist_strategy *strategy) {
     return dist_write_trace(strategy, dist_swig::append, &text_);
+  }
+  dist_status write_coordinator_trace(const dist_coordinator *coordinator) {
+    return dist_coordinator_write_trace(coordinator, dist_swig::append, &text_);
   }
   dist_status write_metrics(dist_strategy *strategy, const char *name) {
     return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
@@ -1308,6 +1365,11 @@ static void tensor_at(int64_t tensors, int64_t index, dist_tensor *out_tensor) {
   *out_tensor = static_cast<const dist_tensor *>(dist_swig::pointer(tensors))[index];
 }
 
+/** Writes number `index` behind an address that Callbacks was given. */
+static void set_number_at(int64_t numbers, int64_t index, int64_t number) {
+  static_cast<int64_t *>(dist_swig::pointer(numbers))[index] = number;
+}
+
 /** A list of dist_destination; each names one of the three. */
 class Destinations {
  public:
@@ -1357,14 +1419,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_32986ee8d2782763(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_8e77f1d3af616bfe(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_32986ee8d2782763(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_8e77f1d3af616bfe(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_32986ee8d2782763(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_8e77f1d3af616bfe(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1373,12 +1435,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_32986ee8d2782763(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_32986ee8d2782763(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_8e77f1d3af616bfe(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1391,12 +1453,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_32986ee8d2782763(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_32986ee8d2782763(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_8e77f1d3af616bfe(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1407,12 +1469,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_32986ee8d2782763(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_32986ee8d2782763(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_8e77f1d3af616bfe(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1423,12 +1485,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_32986ee8d2782763(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_32986ee8d2782763(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_8e77f1d3af616bfe(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1447,12 +1509,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_32986ee8d2782763(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_32986ee8d2782763(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_8e77f1d3af616bfe(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1461,12 +1523,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_32986ee8d2782763(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_32986ee8d2782763(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_8e77f1d3af616bfe(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1481,12 +1543,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_32986ee8d2782763(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_32986ee8d2782763(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_8e77f1d3af616bfe(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1499,12 +1561,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_32986ee8d2782763(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_32986ee8d2782763(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e77f1d3af616bfe(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1515,12 +1577,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_32986ee8d2782763(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_32986ee8d2782763(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_8e77f1d3af616bfe(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1531,24 +1593,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_32986ee8d2782763(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_32986ee8d2782763(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_8e77f1d3af616bfe(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_32986ee8d2782763(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_8e77f1d3af616bfe(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_32986ee8d2782763(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_8e77f1d3af616bfe(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1565,12 +1627,62 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_32986ee8d2782763(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_32986ee8d2782763(int, long long token, long long begin, long long end);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_8e77f1d3af616bfe(int, long long token, long long closure, long long args);
+int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  long long swig_closure;
+  long long swig_args;
+  
+  swig_token = (int64_t)token; 
+  swig_closure = (int64_t)closure; 
+  swig_args = (int64_t)args; 
+  result = Swig_DirectorCallbacks_callback_closure_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_closure, swig_args);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_8e77f1d3af616bfe(int, long long token, long long variables, long long n, long long args);
+int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_variables;
+  long long swig_n;
+  long long swig_args;
+  
+  swig_token = (int64_t)token; 
+  swig_variables = (int64_t)variables; 
+  swig_n = (int64_t)n; 
+  swig_args = (int64_t)args; 
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_variables, swig_n, swig_args);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_8e77f1d3af616bfe(int, long long token, long long spec, long long partitions);
+int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_spec;
+  long long swig_partitions;
+  
+  swig_token = (int64_t)token; 
+  swig_spec = (int64_t)spec; 
+  swig_partitions = (int64_t)partitions; 
+  result = Swig_DirectorCallbacks_callback_partition_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_spec, swig_partitions);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_8e77f1d3af616bfe(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1579,10 +1691,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_32986ee8d2782763(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_32986ee8d2782763(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_8e77f1d3af616bfe(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1595,10 +1707,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_32986ee8d2782763(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_32986ee8d2782763(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_8e77f1d3af616bfe(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1619,10 +1731,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_32986ee8d2782763(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_32986ee8d2782763(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_8e77f1d3af616bfe(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1637,12 +1749,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_32986ee8d2782763(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_32986ee8d2782763(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e77f1d3af616bfe(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1655,12 +1767,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_32986ee8d2782763(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_32986ee8d2782763(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_8e77f1d3af616bfe(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1675,12 +1787,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_32986ee8d2782763(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_32986ee8d2782763(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_8e77f1d3af616bfe(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1691,15 +1803,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_32986ee8d2782763(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_32986ee8d2782763(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_8e77f1d3af616bfe(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_32986ee8d2782763(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_8e77f1d3af616bfe(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1707,14 +1819,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_32986ee8d2782763(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_8e77f1d3af616bfe(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_32986ee8d2782763(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_8e77f1d3af616bfe(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_32986ee8d2782763(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_8e77f1d3af616bfe(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1735,7 +1847,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_32986ee8d2782763(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1744,7 +1856,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_32986ee8d2782763(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_8e77f1d3af616bfe(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1754,7 +1866,7 @@ void _wrap_Swig_free_cdist_32986ee8d2782763(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_32986ee8d2782763(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1767,7 +1879,7 @@ void *_wrap_Swig_malloc_cdist_32986ee8d2782763(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_OK_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1779,7 +1891,7 @@ intgo _wrap_DIST_OK_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_CANCELLED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1791,7 +1903,7 @@ intgo _wrap_DIST_CANCELLED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_UNKNOWN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1803,7 +1915,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1815,7 +1927,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1827,7 +1939,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_NOT_FOUND_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1839,7 +1951,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1851,7 +1963,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1863,7 +1975,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1875,7 +1987,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1887,7 +1999,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ABORTED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1899,7 +2011,7 @@ intgo _wrap_DIST_ABORTED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1911,7 +2023,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1923,7 +2035,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_INTERNAL_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1935,7 +2047,7 @@ intgo _wrap_DIST_INTERNAL_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1947,7 +2059,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_DATA_LOSS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1959,7 +2071,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_F16_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1971,7 +2083,7 @@ intgo _wrap_DIST_F16_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_BF16_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1983,7 +2095,7 @@ intgo _wrap_DIST_BF16_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_F32_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -1995,7 +2107,7 @@ intgo _wrap_DIST_F32_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_F64_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2007,7 +2119,7 @@ intgo _wrap_DIST_F64_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_I8_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2019,7 +2131,7 @@ intgo _wrap_DIST_I8_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_U8_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2031,7 +2143,7 @@ intgo _wrap_DIST_U8_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_I16_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2043,7 +2155,7 @@ intgo _wrap_DIST_I16_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_U16_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2055,7 +2167,7 @@ intgo _wrap_DIST_U16_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_I32_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2067,7 +2179,7 @@ intgo _wrap_DIST_I32_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_U32_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2079,7 +2191,7 @@ intgo _wrap_DIST_U32_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_I64_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2091,7 +2203,7 @@ intgo _wrap_DIST_I64_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_U64_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2103,7 +2215,7 @@ intgo _wrap_DIST_U64_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COMPLEX64_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2115,7 +2227,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_BOOL_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2127,7 +2239,7 @@ intgo _wrap_DIST_BOOL_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2139,7 +2251,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2151,7 +2263,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2163,7 +2275,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2175,7 +2287,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2187,7 +2299,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_REDUCE_USER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2199,7 +2311,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2211,7 +2323,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2223,7 +2335,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2235,7 +2347,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2247,7 +2359,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2259,7 +2371,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2271,7 +2383,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2283,7 +2395,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2295,7 +2407,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2307,7 +2419,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2319,7 +2431,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2331,7 +2443,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2343,7 +2455,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2355,7 +2467,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2367,7 +2479,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2379,7 +2491,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2391,7 +2503,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2403,7 +2515,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2415,7 +2527,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2427,7 +2539,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2439,7 +2551,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2451,7 +2563,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2463,7 +2575,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2475,7 +2587,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2487,7 +2599,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2499,7 +2611,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2511,7 +2623,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2523,7 +2635,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2535,7 +2647,19 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_8e77f1d3af616bfe() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_STRATEGY_PARAMETER_SERVER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_THREADS_CALLER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2547,7 +2671,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2559,7 +2683,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_THREADS_HOST_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2571,7 +2695,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2583,7 +2707,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2595,7 +2719,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2607,7 +2731,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2619,7 +2743,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2631,7 +2755,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2643,7 +2767,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2655,7 +2779,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2667,7 +2791,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2679,7 +2803,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2691,7 +2815,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2703,7 +2827,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_LIST_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2715,7 +2839,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_DICT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2727,7 +2851,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2739,7 +2863,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_NONE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2751,7 +2875,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2763,7 +2887,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2775,7 +2899,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2787,7 +2911,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2799,7 +2923,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2811,7 +2935,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2823,7 +2947,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2835,7 +2959,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2847,7 +2971,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2859,7 +2983,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2871,7 +2995,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2883,7 +3007,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2895,7 +3019,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2907,7 +3031,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2919,7 +3043,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2931,7 +3055,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ASSIGN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2943,7 +3067,7 @@ intgo _wrap_DIST_ASSIGN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2955,7 +3079,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2967,7 +3091,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2979,7 +3103,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -2991,7 +3115,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3003,7 +3127,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3015,7 +3139,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3027,7 +3151,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SHARD_OFF_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3039,7 +3163,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3051,7 +3175,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SHARD_FILE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3063,7 +3187,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SHARD_DATA_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3075,7 +3199,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SHARD_HINT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3087,7 +3211,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3099,7 +3223,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3111,7 +3235,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3123,7 +3247,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3135,7 +3259,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3147,7 +3271,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_NDIM_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3159,7 +3283,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3171,7 +3295,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3183,7 +3307,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_LOG_ERROR_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3195,7 +3319,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_LOG_WARNING_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3207,7 +3331,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_LOG_INFO_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3219,7 +3343,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3231,7 +3355,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3243,7 +3367,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3255,7 +3379,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3267,7 +3391,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3279,7 +3403,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3291,7 +3415,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3303,7 +3427,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3315,7 +3439,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3327,7 +3451,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3339,7 +3463,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3351,7 +3475,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3363,7 +3487,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3375,7 +3499,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_METRIC_SUM_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3387,7 +3511,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3399,7 +3523,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3411,7 +3535,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_APPLY_SGD_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3423,7 +3547,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3435,7 +3559,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3447,7 +3571,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3459,7 +3583,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3471,7 +3595,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3483,7 +3607,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3495,7 +3619,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3507,7 +3631,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3519,7 +3643,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_EDGE_NONE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3531,7 +3655,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_TASK_UNSET_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3543,7 +3667,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3555,7 +3679,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3567,7 +3691,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3579,7 +3703,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3591,7 +3715,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3603,7 +3727,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3615,7 +3739,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -3627,7 +3751,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_32986ee8d2782763() {
 }
 
 
-long long _wrap_memory_counter_cdist_32986ee8d2782763() {
+long long _wrap_memory_counter_cdist_8e77f1d3af616bfe() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3638,7 +3762,7 @@ long long _wrap_memory_counter_cdist_32986ee8d2782763() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_32986ee8d2782763(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3651,7 +3775,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_32986ee8d2782763(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3661,7 +3785,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3671,7 +3795,7 @@ void _wrap_delete_Callbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3688,7 +3812,7 @@ intgo _wrap_Callbacks_replica_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3709,7 +3833,7 @@ long long _wrap_Callbacks_values_cdist_32986ee8d2782763(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3728,7 +3852,7 @@ long long _wrap_Callbacks_merge_cdist_32986ee8d2782763(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3747,7 +3871,7 @@ intgo _wrap_Callbacks_update_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3777,7 +3901,7 @@ long long _wrap_Callbacks_update_values_cdist_32986ee8d2782763(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3794,7 +3918,7 @@ long long _wrap_Callbacks_source_cdist_32986ee8d2782763(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3820,7 +3944,7 @@ long long _wrap_Callbacks_file_source_cdist_32986ee8d2782763(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3841,7 +3965,7 @@ long long _wrap_Callbacks_dataset_cdist_32986ee8d2782763(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3860,7 +3984,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_32986ee8d2782763(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3879,7 +4003,7 @@ long long _wrap_Callbacks_value_cdist_32986ee8d2782763(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3894,7 +4018,7 @@ long long _wrap_Callbacks_initial_cdist_32986ee8d2782763(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -3922,7 +4046,66 @@ long long _wrap_Callbacks_method_cdist_32986ee8d2782763(Callbacks *_swig_go_0, l
 }
 
 
-void _wrap_Callbacks_loop_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int64_t)(arg1)->closure(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_update_variables_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  
+  result = (int32_t)(arg1)->update_variables(arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_partition_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int32_t)(arg1)->partition(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_Callbacks_loop_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3938,7 +4121,7 @@ void _wrap_Callbacks_loop_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3958,7 +4141,7 @@ void _wrap_Callbacks_reduce_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3986,7 +4169,7 @@ void _wrap_Callbacks_apply_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4009,7 +4192,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_32986ee8d2782763(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4030,7 +4213,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_32986ee8d2782763(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4053,7 +4236,7 @@ intgo _wrap_Callbacks_gather_components_cdist_32986ee8d2782763(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4074,7 +4257,7 @@ void _wrap_Callbacks_log_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4086,7 +4269,7 @@ void _wrap_Callbacks_release_cdist_32986ee8d2782763(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4096,7 +4279,7 @@ void _wrap_set_callbacks_cdist_32986ee8d2782763(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4126,7 +4309,7 @@ void _wrap_ClusterJobs_add_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4139,7 +4322,7 @@ long long _wrap_ClusterJobs_size_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4152,7 +4335,7 @@ long long _wrap_ClusterJobs_get_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_32986ee8d2782763() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_8e77f1d3af616bfe() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4163,7 +4346,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4173,7 +4356,7 @@ void _wrap_delete_ClusterJobs_cdist_32986ee8d2782763(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4186,7 +4369,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_32986ee8d2782763(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4199,7 +4382,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_32986ee8d2782763(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4216,7 +4399,7 @@ void _wrap_ResolverAnswer_set_text_cdist_32986ee8d2782763(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4228,7 +4411,7 @@ void _wrap_ResolverAnswer_set_number_cdist_32986ee8d2782763(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_32986ee8d2782763(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4240,7 +4423,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_32986ee8d2782763(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_32986ee8d2782763() {
+intgo _wrap_RESOLVER_SPEC_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -4252,7 +4435,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_32986ee8d2782763() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -4264,7 +4447,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_32986ee8d2782763() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -4276,7 +4459,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_32986ee8d2782763() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -4288,7 +4471,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_32986ee8d2782763() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -4300,7 +4483,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_32986ee8d2782763() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -4312,7 +4495,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_32986ee8d2782763() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -4324,7 +4507,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_32986ee8d2782763() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_32986ee8d2782763(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4337,7 +4520,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_32986ee8d2782763(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4347,7 +4530,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_32986ee8d2782763(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_32986ee8d2782763(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4357,7 +4540,7 @@ void _wrap_delete_ResolverCallbacks_cdist_32986ee8d2782763(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_32986ee8d2782763(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4392,7 +4575,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_32986ee8d2782763(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_32986ee8d2782763(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4402,7 +4585,7 @@ void _wrap_set_resolver_callbacks_cdist_32986ee8d2782763(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4429,7 +4612,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_32986ee8d2782763(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4458,7 +4641,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_32986ee8d2782763(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4491,7 +4674,7 @@ _gostring_ _wrap_partitions_min_size_cdist_32986ee8d2782763(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4524,7 +4707,7 @@ _gostring_ _wrap_partitions_max_size_cdist_32986ee8d2782763(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_32986ee8d2782763(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4554,7 +4737,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_32986ee8d2782763(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4581,7 +4764,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_32986ee8d2782763(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4608,7 +4791,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_32986ee8d2782763(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4618,7 +4801,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4631,7 +4814,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_32986ee8d2782763(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4646,7 +4829,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4676,7 +4859,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_32986ee8d2782763(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4710,7 +4893,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_32986ee8d2782763(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4749,7 +4932,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_32986ee8d2782763(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4764,7 +4947,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4777,7 +4960,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4807,7 +4990,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4839,7 +5022,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4874,7 +5057,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_32986ee8d2782763(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4900,7 +5083,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_32986ee8d2782763(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4930,7 +5113,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_32986ee8d2782763(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4962,7 +5145,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_32986ee8d2782763(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4994,7 +5177,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_32986ee8d2782763(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5026,7 +5209,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_32986ee8d2782763(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5058,7 +5241,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_32986ee8d2782763(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5070,7 +5253,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_32986ee8d2782763(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5083,7 +5266,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_32986ee8d2782763
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5095,7 +5278,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_32986ee8d2782763(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5108,7 +5291,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_32986ee8d2782763(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5120,7 +5303,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_32986ee8d278
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5133,7 +5316,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_32986ee8d27
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5152,7 +5335,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_32986ee8d2782763(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5165,7 +5348,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_32986ee8d27
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5184,7 +5367,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_32986ee8d2782
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5197,7 +5380,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_32986ee
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5216,7 +5399,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_32986ee8d2782763(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5229,7 +5412,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_32986ee8d2782
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_32986ee8d2782763() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_8e77f1d3af616bfe() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5240,7 +5423,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_329
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5250,7 +5433,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_32986ee8d2782763(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5267,7 +5450,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5284,7 +5467,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_32986ee8d2782763(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_32986ee8d2782763(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5309,7 +5492,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_32986ee8d2782763(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_32986ee8d2782763(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5332,7 +5515,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_32986ee8d2782763(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5344,7 +5527,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_32986ee8d2782763(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5357,7 +5540,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_32986ee8d2782763(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5369,7 +5552,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_32986ee8d2782763(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5382,7 +5565,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_32986ee8d2782763(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5394,7 +5577,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_32986ee8d2782763(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5407,7 +5590,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_32986ee8d2782763(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5426,7 +5609,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_32986ee8d2782763(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5439,7 +5622,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_32986ee8d2782763(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5458,7 +5641,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_32986ee8d2782763(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5471,7 +5654,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5483,7 +5666,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_32986ee8d2782763(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5496,7 +5679,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_32986ee8d2782763(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5508,7 +5691,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_32986ee8d2782763(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5521,7 +5704,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_32986ee8d2782763(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5533,7 +5716,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_32986ee8d2782763(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5546,7 +5729,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_32986ee8d2782763(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5558,7 +5741,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_32986ee8d2782763(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5571,7 +5754,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_32986ee8d2782763(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_32986ee8d2782763() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_8e77f1d3af616bfe() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5582,7 +5765,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5592,7 +5775,7 @@ void _wrap_delete_dist_slurm_options_cdist_32986ee8d2782763(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5604,7 +5787,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_32986ee8d2782763(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_32986ee8d2782763(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5629,7 +5812,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_32986ee8d2782763(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_32986ee8d2782763(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5661,7 +5844,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_32986ee8d2782763(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5673,7 +5856,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_32986ee8d2782763(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5686,7 +5869,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_32986ee8d2782763(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5698,7 +5881,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_32986ee8d2782763(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5711,7 +5894,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_32986ee8d2782763(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5723,7 +5906,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_32986ee8d2782763(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5736,7 +5919,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5748,7 +5931,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_32986ee8d2782763(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5761,7 +5944,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5773,7 +5956,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_32986ee8d2782763(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5786,7 +5969,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_32986ee8d2782763(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5805,7 +5988,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_32986ee8d2782763(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5818,7 +6001,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5837,7 +6020,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_32986ee8d2782763(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5850,7 +6033,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_32986ee8d2782763(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5869,7 +6052,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_32986ee8d2782763(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5882,7 +6065,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_32986ee8d2782763(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5901,7 +6084,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_32986ee8d2782763(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5914,7 +6097,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_32986ee8d2782763(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_32986ee8d2782763() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_8e77f1d3af616bfe() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -5925,7 +6108,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_32986ee8d278276
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -5935,7 +6118,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_32986ee8d2782763(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_32986ee8d2782763(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5960,7 +6143,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_32986ee8d2782763(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5987,7 +6170,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_32986ee8d2782763(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -5997,7 +6180,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6020,7 +6203,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_32986ee8d2782763(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6048,7 +6231,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_32986ee8d2782763(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_32986ee8d2782763(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_8e77f1d3af616bfe(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6071,7 +6254,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_32986ee8d2782763(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6099,7 +6282,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_32986ee8d2782763(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6127,7 +6310,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_32986ee8d2782763(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6169,7 +6352,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_32986ee8d2782763(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6201,7 +6384,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_32986ee8d2782763(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6227,7 +6410,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_32986ee8d2782763(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6239,7 +6422,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6251,7 +6434,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6263,7 +6446,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_32986ee8d2782763() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6292,7 +6475,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6321,7 +6504,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_32986ee8d2782763() {
+intgo _wrap_dist_version_cdist_8e77f1d3af616bfe() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6332,7 +6515,7 @@ intgo _wrap_dist_version_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_32986ee8d2782763(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6350,7 +6533,7 @@ intgo _wrap_dist_has_feature_cdist_32986ee8d2782763(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_32986ee8d2782763(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6363,7 +6546,7 @@ _gostring_ _wrap_dist_status_name_cdist_32986ee8d2782763(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6391,7 +6574,7 @@ _gostring_ _wrap_dist_fail_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6403,7 +6586,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6415,7 +6598,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6427,7 +6610,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6439,7 +6622,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6451,7 +6634,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6463,7 +6646,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6475,7 +6658,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6487,7 +6670,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6499,7 +6682,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6511,7 +6694,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -6523,7 +6706,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_32986ee8d2782763() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_32986ee8d2782763(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6538,7 +6721,7 @@ _gostring_ _wrap_dist_enum_name_cdist_32986ee8d2782763(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6568,7 +6751,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_32986ee8d2782763(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6580,7 +6763,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_32986ee8d2782763(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6593,7 +6776,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_32986ee8d2782763(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6605,7 +6788,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_32986ee8d2782763(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6618,7 +6801,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_32986ee8d2782763(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6630,7 +6813,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_32986ee8d2782763(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6643,7 +6826,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_32986ee8d2782763(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6655,7 +6838,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_32986ee8d2782763(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6668,7 +6851,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_32986ee8d2782763(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6680,7 +6863,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_32986ee8d2782763(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6693,7 +6876,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_32986ee8d2782763(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6712,7 +6895,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_32986ee8d2782763(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6725,7 +6908,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_32986ee8d27827
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6737,7 +6920,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_32986ee8d2782763(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6750,7 +6933,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6762,7 +6945,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_32986ee8d2782763(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6775,7 +6958,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6787,7 +6970,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_32986ee8d2782763(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6800,7 +6983,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_32986ee8d27827
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6812,7 +6995,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_32986ee8d278276
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6825,7 +7008,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_32986ee8d27827
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6837,7 +7020,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_32986ee8d2782763(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6850,7 +7033,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_32986ee8d2782763(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6862,7 +7045,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_32986ee8d2782763(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6875,7 +7058,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_32986ee8d278276
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6887,7 +7070,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_32986ee8d2782763(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6900,7 +7083,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_32986ee8d2782763(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -6912,7 +7095,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_32986ee8d2782763(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -6925,7 +7108,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_32986ee8d278276
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -6937,7 +7120,7 @@ void _wrap_dist_strategy_options_network_set_cdist_32986ee8d2782763(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -6950,7 +7133,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_32986ee8d2782763(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6962,7 +7145,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_32986ee8d2782763(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6975,7 +7158,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_32986ee8d2782763(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6987,7 +7170,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_32986ee8d2782763(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7000,7 +7183,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_32986ee8d2782763(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7012,7 +7195,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_32986ee8d2782763(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7025,7 +7208,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_32986ee8d2782763(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7035,7 +7218,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_32986ee8d2782763(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_32986ee8d2782763() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_8e77f1d3af616bfe() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7046,7 +7229,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_32986ee8d2782763() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7056,7 +7239,7 @@ void _wrap_delete_dist_strategy_options_cdist_32986ee8d2782763(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7068,7 +7251,7 @@ void _wrap_dist_strategy_options_set_log_cdist_32986ee8d2782763(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7089,7 +7272,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_32986ee8d2782763(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7112,7 +7295,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_32986ee8d2782763(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7126,7 +7309,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_32986ee8d2782763(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7146,7 +7329,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_32986ee8d2782763(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_32986ee8d2782763(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7169,7 +7352,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_32986ee8d2782763(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7190,7 +7373,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7211,7 +7394,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7224,7 +7407,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7247,7 +7430,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7260,7 +7443,7 @@ intgo _wrap_dist_strategy_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7292,7 +7475,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7324,7 +7507,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_32986ee8d2782763(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_32986ee8d2782763(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7355,7 +7538,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_32986ee8d2782763(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7367,7 +7550,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_32986ee8d2782763(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7380,7 +7563,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_32986ee8d2782763(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7392,7 +7575,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_32986ee8d2782763(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7405,7 +7588,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_32986ee8d2782763(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7417,7 +7600,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_32986ee8d278
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7430,7 +7613,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_32986ee8d27
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7442,7 +7625,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_32986ee8d2782763(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7455,7 +7638,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_32986ee8d2782763(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7467,7 +7650,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_32986ee8d2782
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7480,7 +7663,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_32986ee8d278
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7492,7 +7675,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_32986ee8d278
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7505,7 +7688,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_32986ee8d27
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7517,7 +7700,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_32986ee8d2782763(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7530,7 +7713,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_32986ee8d2782763(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7542,7 +7725,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_32986ee8d2782763(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7555,7 +7738,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7567,7 +7750,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_32986ee8d2782763(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7580,7 +7763,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_32986ee8d2782763(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7592,7 +7775,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_32986ee8d2782763
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7605,7 +7788,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_32986ee8d278276
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7617,7 +7800,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_32986ee8d27827
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7630,7 +7813,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_32986ee8d2782
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7642,7 +7825,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_32986ee8d2782763
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7655,7 +7838,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_32986ee8d278276
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7667,7 +7850,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_32986ee8d2782763(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7680,7 +7863,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_32986ee8d2782763(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7692,7 +7875,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_32986ee8d278276
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7705,7 +7888,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_32986ee8d27827
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7717,7 +7900,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_32986ee8d2782763(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7730,7 +7913,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7742,7 +7925,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_32986ee8d2782763(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7755,7 +7938,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7767,7 +7950,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_32986ee8d2782763(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7780,7 +7963,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7792,7 +7975,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_32986ee8d2782763(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7805,7 +7988,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_32986ee8d2782763(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_32986ee8d2782763() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_8e77f1d3af616bfe() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -7816,7 +7999,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_32986ee8d2782
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_32986ee8d2782763(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -7826,7 +8009,7 @@ void _wrap_delete_dist_strategy_properties_cdist_32986ee8d2782763(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_32986ee8d2782763(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -7849,7 +8032,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -7872,7 +8055,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_32986ee8d2782763(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_32986ee8d2782763(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_8e77f1d3af616bfe(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -7884,7 +8067,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_32986ee8d2782763(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_32986ee8d2782763(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_8e77f1d3af616bfe(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7897,7 +8080,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_32986ee8d2782763(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_32986ee8d2782763(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_8e77f1d3af616bfe(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -7907,7 +8090,7 @@ void _wrap_dist_network_options_count_memory_cdist_32986ee8d2782763(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_32986ee8d2782763() {
+dist_network_options *_wrap_new_dist_network_options_cdist_8e77f1d3af616bfe() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -7918,7 +8101,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_32986ee8d2782763(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_8e77f1d3af616bfe(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -7928,7 +8111,7 @@ void _wrap_delete_dist_network_options_cdist_32986ee8d2782763(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_32986ee8d2782763(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_8e77f1d3af616bfe(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -7953,7 +8136,7 @@ _gostring_ _wrap_dist_network_create_cdist_32986ee8d2782763(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -7963,7 +8146,7 @@ void _wrap_dist_network_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -7975,7 +8158,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_32986ee8d2782763(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7988,7 +8171,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_32986ee8d2782763(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8000,7 +8183,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_32986ee8d2782763(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8013,7 +8196,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_32986ee8d2782763(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8025,7 +8208,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_32986ee8d2782763(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8038,7 +8221,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_32986ee8d2782763(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_32986ee8d2782763() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_8e77f1d3af616bfe() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8049,7 +8232,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_32986ee8d2782763(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8059,7 +8242,7 @@ void _wrap_delete_dist_reform_options_cdist_32986ee8d2782763(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_32986ee8d2782763(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8082,7 +8265,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_32986ee8d2782763(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_8e77f1d3af616bfe(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8105,7 +8288,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_32986ee8d2782763(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_32986ee8d2782763(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8117,7 +8300,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_32986ee8d2782763(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8130,7 +8313,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_32986ee8d2782763(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_32986ee8d2782763(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8142,7 +8325,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_32986ee8d2782763
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8155,7 +8338,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_32986ee8d278276
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_32986ee8d2782763(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8167,7 +8350,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_32986ee8d2782763
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8180,7 +8363,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_32986ee8d278276
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_32986ee8d2782763(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8192,7 +8375,7 @@ void _wrap_dist_run_options_cancel_set_cdist_32986ee8d2782763(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8205,7 +8388,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_32986ee8d2782763(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_32986ee8d2782763() {
+dist_run_options *_wrap_new_dist_run_options_cdist_8e77f1d3af616bfe() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8216,7 +8399,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_32986ee8d2782763(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8226,7 +8409,7 @@ void _wrap_delete_dist_run_options_cdist_32986ee8d2782763(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8254,7 +8437,7 @@ _gostring_ _wrap_dist_run_cdist_32986ee8d2782763(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8288,7 +8471,7 @@ _gostring_ _wrap_dist_run_values_cdist_32986ee8d2782763(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8301,7 +8484,7 @@ intgo _wrap_dist_replica_id_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8314,7 +8497,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -8327,7 +8510,7 @@ long long _wrap_dist_replica_strategy_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8359,7 +8542,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_32986ee8d2782763(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8391,7 +8574,7 @@ _gostring_ _wrap_dist_merge_call_cdist_32986ee8d2782763(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8416,7 +8599,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8439,7 +8622,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8460,7 +8643,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8481,7 +8664,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_32986ee8d2782763(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_8e77f1d3af616bfe(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8504,7 +8687,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_32986ee8d2782763(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8532,7 +8715,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8545,7 +8728,7 @@ intgo _wrap_dist_cancel_signalled_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8555,7 +8738,7 @@ void _wrap_dist_cancel_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8567,7 +8750,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_32986ee8d2782763(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8580,7 +8763,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_32986ee8d2782763(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8599,7 +8782,7 @@ void _wrap_dist_collective_options_tag_set_cdist_32986ee8d2782763(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8612,7 +8795,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_32986ee8d2782763(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8624,7 +8807,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_32986ee8d2782763(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8637,7 +8820,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8649,7 +8832,7 @@ void _wrap_dist_collective_options_group_set_cdist_32986ee8d2782763(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8662,7 +8845,7 @@ long long _wrap_dist_collective_options_group_get_cdist_32986ee8d2782763(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8674,7 +8857,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_32986ee8d2782763(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8687,7 +8870,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_32986ee8d2782763
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8699,7 +8882,7 @@ void _wrap_dist_collective_options_axis_set_cdist_32986ee8d2782763(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8712,7 +8895,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_32986ee8d2782763(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8724,7 +8907,7 @@ void _wrap_dist_collective_options_planned_set_cdist_32986ee8d2782763(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8737,7 +8920,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_32986ee8d2782763(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8749,7 +8932,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_32986ee8d2782763(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8762,7 +8945,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_32986ee8d278276
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8774,7 +8957,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_32986ee8d2782763(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8787,7 +8970,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8799,7 +8982,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_32986ee8d2782763(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8812,7 +8995,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_32986ee8d2782763(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8824,7 +9007,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_32986ee8d27827
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8837,7 +9020,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_32986ee8d
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_32986ee8d2782763() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_8e77f1d3af616bfe() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -8848,7 +9031,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_32986ee8d278276
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8858,7 +9041,7 @@ void _wrap_delete_dist_collective_options_cdist_32986ee8d2782763(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -8872,7 +9055,7 @@ void _wrap_dist_collective_options_set_weights_cdist_32986ee8d2782763(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8884,7 +9067,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_32986ee8d2782763(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8898,7 +9081,7 @@ void _wrap_dist_collective_options_set_splits_cdist_32986ee8d2782763(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -8908,7 +9091,7 @@ void _wrap_dist_collective_options_begin_work_cdist_32986ee8d2782763(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_32986ee8d2782763(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -8921,7 +9104,7 @@ long long _wrap_dist_collective_options_work_cdist_32986ee8d2782763(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8958,7 +9141,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_32986ee8d2782763(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -8997,7 +9180,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9034,7 +9217,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9069,7 +9252,7 @@ _gostring_ _wrap_dist_all_gather_cdist_32986ee8d2782763(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9106,7 +9289,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9143,7 +9326,7 @@ _gostring_ _wrap_dist_broadcast_cdist_32986ee8d2782763(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9180,7 +9363,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9215,7 +9398,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_32986ee8d2782763(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9254,7 +9437,7 @@ _gostring_ _wrap_dist_scan_cdist_32986ee8d2782763(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9293,7 +9476,7 @@ _gostring_ _wrap_dist_permute_cdist_32986ee8d2782763(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_32986ee8d2782763(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -9316,7 +9499,7 @@ _gostring_ _wrap_dist_barrier_cdist_32986ee8d2782763(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9345,7 +9528,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9372,7 +9555,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9399,7 +9582,7 @@ _gostring_ _wrap_dist_group_create_cdist_32986ee8d2782763(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9420,7 +9603,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9433,7 +9616,7 @@ intgo _wrap_dist_group_size_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9448,7 +9631,7 @@ intgo _wrap_dist_group_rank_cdist_32986ee8d2782763(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9460,7 +9643,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_32986ee8d2782763(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9473,7 +9656,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_32986ee8d2782763
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9485,7 +9668,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_32986ee8d2782763(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9498,7 +9681,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_32986ee8d278
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9510,7 +9693,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_32986ee8d2782763(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9523,7 +9706,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_32986ee8d2782763
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9535,7 +9718,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_32986ee8d2782763(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9548,7 +9731,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_32986ee8d2782763(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_32986ee8d2782763() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_8e77f1d3af616bfe() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9559,7 +9742,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_32986ee8d
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9569,7 +9752,7 @@ void _wrap_delete_dist_communication_options_cdist_32986ee8d2782763(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9594,7 +9777,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_32986ee8d2782763(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9606,7 +9789,7 @@ void _wrap_dist_apply_options_kind_set_cdist_32986ee8d2782763(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9619,7 +9802,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_32986ee8d2782763(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9631,7 +9814,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_32986ee8d2782763(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9644,7 +9827,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_32986ee8d2782763(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9656,7 +9839,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_32986ee8d2782763(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9669,7 +9852,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_32986ee8d2782763(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9681,7 +9864,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_32986ee8d2782763(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9694,7 +9877,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_32986ee8d2782763(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_32986ee8d2782763() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_8e77f1d3af616bfe() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9705,7 +9888,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9715,7 +9898,7 @@ void _wrap_delete_dist_apply_options_cdist_32986ee8d2782763(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9731,7 +9914,7 @@ void _wrap_dist_apply_options_set_states_cdist_32986ee8d2782763(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9743,7 +9926,7 @@ void _wrap_dist_apply_options_set_function_cdist_32986ee8d2782763(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9753,7 +9936,7 @@ void _wrap_dist_apply_options_want_norm_cdist_32986ee8d2782763(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_32986ee8d2782763(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9766,7 +9949,7 @@ double _wrap_dist_apply_options_norm_cdist_32986ee8d2782763(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9805,7 +9988,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_32986ee8d2782763(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_32986ee8d2782763(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -9831,7 +10014,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_32986ee8d2782763(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_32986ee8d2782763(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_8e77f1d3af616bfe(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9854,7 +10037,7 @@ _gostring_ _wrap_dist_work_test_cdist_32986ee8d2782763(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9877,7 +10060,7 @@ _gostring_ _wrap_dist_work_wait_cdist_32986ee8d2782763(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -9904,7 +10087,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_32986ee8d2782763(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9925,7 +10108,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -9935,7 +10118,7 @@ void _wrap_dist_work_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9956,7 +10139,7 @@ _gostring_ _wrap_dist_work_start_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -9979,7 +10162,7 @@ _gostring_ _wrap_dist_work_ready_cdist_32986ee8d2782763(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10007,7 +10190,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_32986ee8d2782763(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10040,7 +10223,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10067,7 +10250,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_32986ee8d2782763(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10094,7 +10277,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_32986ee8d2782763(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10121,7 +10304,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10148,7 +10331,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10184,7 +10367,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10207,7 +10390,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10230,7 +10413,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_32986ee8d2782763(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -10258,7 +10441,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_32986ee8d2782763(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -10271,7 +10454,7 @@ long long _wrap_dist_value_retain_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -10281,7 +10464,7 @@ void _wrap_dist_value_release_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10294,7 +10477,7 @@ intgo _wrap_dist_value_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10307,7 +10490,7 @@ long long _wrap_dist_value_size_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -10322,7 +10505,7 @@ long long _wrap_dist_value_item_cdist_32986ee8d2782763(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10337,7 +10520,7 @@ _gostring_ _wrap_dist_value_key_cdist_32986ee8d2782763(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10357,7 +10540,7 @@ long long _wrap_dist_value_get_cdist_32986ee8d2782763(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -10393,7 +10576,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_32986ee8d2782763(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10406,7 +10589,7 @@ long long _wrap_dist_value_variable_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10436,7 +10619,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10464,7 +10647,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10493,7 +10676,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_32986ee8d2782763(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10506,7 +10689,7 @@ _gostring_ _wrap_dist_value_text_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10519,7 +10702,7 @@ long long _wrap_dist_value_object_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_32986ee8d2782763(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_8e77f1d3af616bfe(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10544,7 +10727,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_32986ee8d2782763(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_8e77f1d3af616bfe(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -10567,7 +10750,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10579,7 +10762,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_32986ee8d2782763(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10592,7 +10775,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_32986ee8d2782763(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10611,7 +10794,7 @@ void _wrap_dist_variable_options_name_set_cdist_32986ee8d2782763(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10624,7 +10807,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_32986ee8d2782763(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10636,7 +10819,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_32986ee8d2782763(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10649,7 +10832,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_32986ee8d2782763(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10661,7 +10844,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_32986ee8d2782763(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10674,7 +10857,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_32986ee8d2782763(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10686,7 +10869,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_32986ee8d2782763(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10699,7 +10882,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_32986ee8d2782763(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_32986ee8d2782763() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_8e77f1d3af616bfe() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10710,7 +10893,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_32986ee8d2782763() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10720,7 +10903,7 @@ void _wrap_delete_dist_variable_options_cdist_32986ee8d2782763(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_32986ee8d2782763(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10732,7 +10915,7 @@ void _wrap_dist_variable_options_set_initial_cdist_32986ee8d2782763(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10762,7 +10945,7 @@ _gostring_ _wrap_dist_variable_create_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10772,7 +10955,7 @@ void _wrap_dist_variable_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10785,7 +10968,7 @@ _gostring_ _wrap_dist_variable_name_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10798,7 +10981,7 @@ intgo _wrap_dist_variable_num_copies_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10836,7 +11019,7 @@ _gostring_ _wrap_dist_variable_component_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10861,7 +11044,7 @@ _gostring_ _wrap_dist_variable_read_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10888,7 +11071,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10913,7 +11096,7 @@ _gostring_ _wrap_dist_replica_read_cdist_32986ee8d2782763(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -10945,7 +11128,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10982,7 +11165,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10995,7 +11178,7 @@ _gostring_ _wrap_dist_variable_class_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11008,7 +11191,7 @@ intgo _wrap_dist_variable_synchronization_cdist_32986ee8d2782763(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11021,7 +11204,7 @@ intgo _wrap_dist_variable_aggregation_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11034,7 +11217,7 @@ intgo _wrap_dist_variable_trainable_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -11049,7 +11232,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11083,7 +11266,7 @@ _gostring_ _wrap_dist_variable_device_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11108,7 +11291,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_32986ee8d2782763(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11135,7 +11318,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11164,7 +11347,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_32986ee8d2782763(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11193,7 +11376,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11224,7 +11407,7 @@ _gostring_ _wrap_dist_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11255,7 +11438,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_32986ee8d2782763(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11288,7 +11471,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11315,7 +11498,7 @@ _gostring_ _wrap_dist_gather_cdist_32986ee8d2782763(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -11345,7 +11528,7 @@ _gostring_ _wrap_dist_update_cdist_32986ee8d2782763(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_32986ee8d2782763(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_8e77f1d3af616bfe(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -11357,7 +11540,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_32986ee8d2782763(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_32986ee8d2782763(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_8e77f1d3af616bfe(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11370,7 +11553,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_32986ee8d2782763(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_32986ee8d2782763() {
+dist_update_options *_wrap_new_dist_update_options_cdist_8e77f1d3af616bfe() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -11381,7 +11564,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_32986ee8d2782763(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_8e77f1d3af616bfe(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -11391,7 +11574,7 @@ void _wrap_delete_dist_update_options_cdist_32986ee8d2782763(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11427,7 +11610,7 @@ _gostring_ _wrap_dist_replica_update_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11452,7 +11635,7 @@ _gostring_ _wrap_dist_local_results_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11479,7 +11662,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_32986ee8d2782763(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_32986ee8d2782763(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11507,7 +11690,7 @@ _gostring_ _wrap_dist_destination_device_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11543,7 +11726,7 @@ _gostring_ _wrap_dist_update_values_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11577,7 +11760,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11590,7 +11773,7 @@ long long _wrap_dist_value_container_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11619,7 +11802,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_32986ee8d2782763(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11650,7 +11833,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_32986ee8d2782763(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11677,7 +11860,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_32986ee8d2782763(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11704,7 +11887,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_32986ee8d2782763(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_32986ee8d2782763(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_8e77f1d3af616bfe(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11727,7 +11910,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_32986ee8d2782763(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11739,7 +11922,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_32986ee8d2782763(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11752,7 +11935,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_32986ee8d2782763(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11764,7 +11947,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_32986ee8d2782763(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11777,7 +11960,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11796,7 +11979,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_32986ee8d2782763
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11809,7 +11992,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_32986ee8d2
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -11821,7 +12004,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_32986ee8
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11834,7 +12017,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_329
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11844,7 +12027,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_32986ee8d2782763(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_32986ee8d2782763() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_8e77f1d3af616bfe() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -11855,7 +12038,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_32986ee8d27
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -11865,7 +12048,7 @@ void _wrap_delete_dist_cross_device_options_cdist_32986ee8d2782763(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -11877,7 +12060,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11893,7 +12076,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_32986ee8d2782763(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_32986ee8d2782763(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -11916,7 +12099,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_32986ee8d2782763(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -11926,7 +12109,7 @@ void _wrap_dist_cross_device_destroy_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11939,7 +12122,7 @@ intgo _wrap_dist_cross_device_kind_cdist_32986ee8d2782763(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11952,7 +12135,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11965,7 +12148,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_32986ee8d2782763(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -11977,7 +12160,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_32986ee8d2782763(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11990,7 +12173,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -12002,7 +12185,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_32986ee8d2782763(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12015,7 +12198,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_32986ee8d278276
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12027,7 +12210,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_32986ee8d2782763(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12040,7 +12223,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_32986ee8d2782763(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12052,7 +12235,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_32986ee8d2782763(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12065,7 +12248,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_32986ee8d2782763(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -12077,7 +12260,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_32986ee8d2782763(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -12090,7 +12273,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_32986ee8d2782763(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12102,7 +12285,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_32986ee8d2782763(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12115,7 +12298,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_32986ee8d2782763(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12127,7 +12310,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_32986ee8d2782763(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12140,7 +12323,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_32986ee8d2782763(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12152,7 +12335,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_32986ee8d2782763(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12165,7 +12348,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_32986ee8d2782763(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12177,7 +12360,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_32986ee8d2782763(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12190,7 +12373,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12202,7 +12385,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_32986ee8d2782763(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12215,7 +12398,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_32986ee8d2782763(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12227,7 +12410,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_32986ee8d2782763(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12240,7 +12423,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_32986ee8d2782763(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12252,7 +12435,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_32986ee8d2782763(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12265,7 +12448,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_32986ee8d2782763(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12277,7 +12460,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_32986ee8d2782763(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12290,7 +12473,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_32986ee8d2782763(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12302,7 +12485,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_32986ee8d2782763(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12315,7 +12498,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_32986ee8d2782763(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12327,7 +12510,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_32986ee8d27827
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12340,7 +12523,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_32986ee8d2782
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12352,7 +12535,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_32986ee8d2782763(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12365,7 +12548,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_32986ee8d2782763(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_32986ee8d2782763() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_8e77f1d3af616bfe() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -12376,7 +12559,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -12386,7 +12569,7 @@ void _wrap_delete_dist_dataset_options_cdist_32986ee8d2782763(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_32986ee8d2782763(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12400,7 +12583,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_32986ee8d2782763(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -12432,7 +12615,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_32986ee8d2782763(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12463,7 +12646,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_32986ee8d2782763(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_32986ee8d2782763(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12475,7 +12658,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_32986ee8d2782763(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_32986ee8d2782763(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12488,7 +12671,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_32986ee8d2782763(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12500,7 +12683,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_32986ee8d2782763(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_32986ee8d2782763(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12513,7 +12696,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_32986ee8d2782763(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_32986ee8d2782763(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12525,7 +12708,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_32986ee8d2782763(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_32986ee8d2782763(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12538,7 +12721,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_32986ee8d2782763(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_32986ee8d2782763() {
+dist_input_context *_wrap_new_dist_input_context_cdist_8e77f1d3af616bfe() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -12549,7 +12732,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_32986ee8d2782763(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -12559,7 +12742,7 @@ void _wrap_delete_dist_input_context_cdist_32986ee8d2782763(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_32986ee8d2782763(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12584,7 +12767,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_32986ee8d278276
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12614,7 +12797,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_32986ee8d2782763(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12624,7 +12807,7 @@ void _wrap_dist_dataset_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12647,7 +12830,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_32986ee8d2782763(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12659,7 +12842,7 @@ void _wrap_dist_position_pass_set_cdist_32986ee8d2782763(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12672,7 +12855,7 @@ long long _wrap_dist_position_pass_get_cdist_32986ee8d2782763(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_32986ee8d2782763(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12684,7 +12867,7 @@ void _wrap_dist_position_elements_set_cdist_32986ee8d2782763(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12697,7 +12880,7 @@ long long _wrap_dist_position_elements_get_cdist_32986ee8d2782763(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_32986ee8d2782763(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12709,7 +12892,7 @@ void _wrap_dist_position_examples_set_cdist_32986ee8d2782763(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12722,7 +12905,7 @@ long long _wrap_dist_position_examples_get_cdist_32986ee8d2782763(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_32986ee8d2782763(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12734,7 +12917,7 @@ void _wrap_dist_position_batches_set_cdist_32986ee8d2782763(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12747,7 +12930,7 @@ long long _wrap_dist_position_batches_get_cdist_32986ee8d2782763(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_32986ee8d2782763() {
+dist_position *_wrap_new_dist_position_cdist_8e77f1d3af616bfe() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12758,7 +12941,7 @@ dist_position *_wrap_new_dist_position_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_position_cdist_32986ee8d2782763(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12768,7 +12951,7 @@ void _wrap_delete_dist_position_cdist_32986ee8d2782763(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_32986ee8d2782763(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12791,7 +12974,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_32986ee8d2782763(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -12816,7 +12999,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12839,7 +13022,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -12849,7 +13032,7 @@ void _wrap_dist_iterator_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -12891,7 +13074,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_32986ee8d2782763(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12922,7 +13105,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_32986ee8d2782763(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12945,7 +13128,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_32986ee8d2782763(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -12975,7 +13158,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -12998,7 +13181,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_32986ee8d2782763(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13021,7 +13204,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_32986ee8d2782763(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13033,7 +13216,7 @@ void _wrap_dist_drift_num_copies_set_cdist_32986ee8d2782763(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13046,7 +13229,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_32986ee8d2782763(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13058,7 +13241,7 @@ void _wrap_dist_drift_replica_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13071,7 +13254,7 @@ intgo _wrap_dist_drift_replica_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13083,7 +13266,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_32986ee8d2782763(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13096,7 +13279,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_32986ee8d2782763(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -13108,7 +13291,7 @@ void _wrap_dist_drift_element_set_cdist_32986ee8d2782763(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13121,7 +13304,7 @@ long long _wrap_dist_drift_element_get_cdist_32986ee8d2782763(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_32986ee8d2782763() {
+dist_drift *_wrap_new_dist_drift_cdist_8e77f1d3af616bfe() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -13132,7 +13315,7 @@ dist_drift *_wrap_new_dist_drift_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -13142,7 +13325,7 @@ void _wrap_delete_dist_drift_cdist_32986ee8d2782763(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -13167,7 +13350,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_32986ee8d2782763(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -13199,7 +13382,7 @@ _gostring_ _wrap_dist_metric_create_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13237,7 +13420,7 @@ _gostring_ _wrap_dist_metric_update_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -13262,7 +13445,7 @@ _gostring_ _wrap_dist_metric_result_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -13285,7 +13468,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_32986ee8d2782763(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13298,7 +13481,7 @@ intgo _wrap_dist_metric_kind_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13311,7 +13494,7 @@ _gostring_ _wrap_dist_metric_name_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -13324,7 +13507,7 @@ long long _wrap_dist_metric_variable_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -13334,7 +13517,7 @@ void _wrap_dist_metric_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13372,7 +13555,7 @@ _gostring_ _wrap_dist_average_loss_cdist_32986ee8d2782763(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13403,7 +13586,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_32986ee8d2782763(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13424,7 +13607,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13445,7 +13628,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13466,7 +13649,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_32986ee8d2782763(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_32986ee8d2782763() {
+long long _wrap_dist_get_strategy_cdist_8e77f1d3af616bfe() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -13477,7 +13660,7 @@ long long _wrap_dist_get_strategy_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_32986ee8d2782763() {
+intgo _wrap_dist_has_strategy_cdist_8e77f1d3af616bfe() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13488,7 +13671,7 @@ intgo _wrap_dist_has_strategy_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_32986ee8d2782763() {
+intgo _wrap_dist_in_cross_replica_context_cdist_8e77f1d3af616bfe() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13499,7 +13682,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_32986ee8d2782763() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_32986ee8d2782763() {
+long long _wrap_dist_get_replica_cdist_8e77f1d3af616bfe() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -13510,7 +13693,7 @@ long long _wrap_dist_get_replica_cdist_32986ee8d2782763() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13533,7 +13716,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13554,7 +13737,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -13566,7 +13749,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_32986ee8d2782763(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13579,7 +13762,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_32986ee8d2782763(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -13591,7 +13774,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_32986ee8d2782763(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -13604,7 +13787,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_32986ee8d2782763
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_32986ee8d2782763() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_8e77f1d3af616bfe() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -13615,7 +13798,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_32986ee8d278276
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13625,7 +13808,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_32986ee8d2782763(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13646,7 +13829,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_32986ee8d2782763(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13667,7 +13850,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_32986ee8d2782763(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_32986ee8d2782763(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13688,7 +13871,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_32986ee8d2782763(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13722,7 +13905,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13756,7 +13939,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13786,7 +13969,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13799,7 +13982,7 @@ long long _wrap_dist_checkpoint_size_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13814,7 +13997,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13857,7 +14040,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13887,7 +14070,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13900,7 +14083,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_32986ee8d2782763(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13915,7 +14098,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_32986ee8d2782763(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13935,7 +14118,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_32986ee8d2782763(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -13945,7 +14128,7 @@ void _wrap_dist_checkpoint_destroy_cdist_32986ee8d2782763(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -13957,7 +14140,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -13969,7 +14152,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_32986ee8d2782763() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_32986ee8d2782763() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_8e77f1d3af616bfe() {
   int result;
   intgo _swig_go_result;
   
@@ -13981,7 +14164,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14000,7 +14183,7 @@ void _wrap_dist_preemption_options_path_set_cdist_32986ee8d2782763(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14013,7 +14196,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_32986ee8d2782763(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -14025,7 +14208,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_32986ee8d2782763(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14038,7 +14221,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_32986ee8d2782763(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_32986ee8d2782763() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_8e77f1d3af616bfe() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -14049,7 +14232,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_32986ee8d278276
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -14059,7 +14242,7 @@ void _wrap_delete_dist_preemption_options_cdist_32986ee8d2782763(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_32986ee8d2782763(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -14073,7 +14256,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_32986ee8d2782763(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_32986ee8d2782763(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -14098,7 +14281,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_32986ee8d2782763(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14108,7 +14291,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_32986ee8d2782763(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14118,7 +14301,7 @@ void _wrap_dist_preemption_notify_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14146,7 +14329,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14171,7 +14354,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_32986ee8d2782763(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14181,7 +14364,7 @@ void _wrap_dist_preemption_count_run_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14194,7 +14377,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_32986ee8d2782763(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14206,7 +14389,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_32986ee8d2782763(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14219,7 +14402,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14231,7 +14414,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_32986ee8d2782763(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14244,7 +14427,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_32986ee8d2782763(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -14254,7 +14437,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_32986ee8d2782763(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_32986ee8d2782763() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_8e77f1d3af616bfe() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -14265,7 +14448,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_32986ee8d278276
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_32986ee8d2782763(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -14275,7 +14458,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_32986ee8d2782763(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_32986ee8d2782763(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -14312,7 +14495,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_32986ee8d2782763(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -14346,7 +14529,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_32986ee8d2782763(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14367,7 +14550,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14380,7 +14563,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14401,7 +14584,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_32986ee8d2782763(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -14413,7 +14596,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_32986ee8d2782763(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_32986ee8d2782763(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14426,7 +14609,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_32986ee8d2782763(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_32986ee8d2782763(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_8e77f1d3af616bfe(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -14436,7 +14619,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_32986ee8d2782763(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_32986ee8d2782763() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_8e77f1d3af616bfe() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -14447,7 +14630,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_32986ee8d278276
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_32986ee8d2782763(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_8e77f1d3af616bfe(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -14457,7 +14640,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_32986ee8d2782763(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_32986ee8d2782763(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -14494,7 +14677,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_32986ee8d2782763(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -14504,7 +14687,7 @@ void _wrap_dist_rpc_client_destroy_cdist_32986ee8d2782763(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -14516,7 +14699,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_32986ee8d2782763(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14529,7 +14712,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_32986ee8d2782763(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -14541,7 +14724,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_32986ee8d2782763(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -14554,7 +14737,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_32986ee8d2782763(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_32986ee8d2782763() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_8e77f1d3af616bfe() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -14565,7 +14748,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_32986ee8d2782763() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_32986ee8d2782763(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -14575,7 +14758,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_32986ee8d2782763(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14609,7 +14792,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_32986ee8d2782763(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14643,7 +14826,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_32986ee8d2782763(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_32986ee8d2782763(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14668,7 +14851,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14693,7 +14876,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14706,7 +14889,7 @@ intgo _wrap_dist_remote_value_ready_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -14716,7 +14899,7 @@ void _wrap_dist_remote_value_cancel_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -14729,7 +14912,7 @@ long long _wrap_dist_remote_value_retain_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -14739,7 +14922,1838 @@ void _wrap_dist_remote_value_release_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_32986ee8d2782763() {
+void _wrap_dist_server_options_num_threads_set_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_threads = arg2;
+  
+}
+
+
+intgo _wrap_dist_server_options_num_threads_get_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_threads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_server_options_bind_address_set_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->bind_address = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->bind_address);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, long long _swig_go_1) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->start_timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->start_timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_server_options_max_message_bytes_set_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, long long _swig_go_1) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_message_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_message_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_server_options_count_memory_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  
+  dist_server_options_count_memory(arg1);
+  
+}
+
+
+dist_server_options *_wrap_new_dist_server_options_cdist_8e77f1d3af616bfe() {
+  dist_server_options *result = 0 ;
+  dist_server_options *_swig_go_result;
+  
+  
+  result = (dist_server_options *)new_dist_server_options();
+  *(dist_server_options **)&_swig_go_result = (dist_server_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_server_options_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  
+  delete_dist_server_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_server_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+  dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  dist_server_options *arg4 = (dist_server_options *) 0 ;
+  dist_server **arg5 = (dist_server **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = text2.empty() ? nullptr : &text2[0];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = *(dist_server_options **)&_swig_go_3; 
+  arg5 = (dist_server **)_swig_go_4; 
+  
+  result = (dist_status)dist_server_create((dist_cluster_spec const *)arg1,(char const *)arg2,arg3,(dist_server_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_server_create_local_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+  dist_server_options *arg1 = (dist_server_options *) 0 ;
+  dist_server **arg2 = (dist_server **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_server_options **)&_swig_go_0; 
+  arg2 = (dist_server **)_swig_go_1; 
+  
+  result = (dist_status)dist_server_create_local((dist_server_options const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_server_register_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  dist_server *arg1 = (dist_server *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_closure_fn arg3 = (dist_closure_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_release_fn arg5 = (dist_release_fn) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  {
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_closure : nullptr; arg4 = dist_swig::pointer(token); arg5 = dist_swig::on_release; 
+  }
+  
+  result = (dist_status)dist_server_register(arg1,(char const *)arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_server_register_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  dist_server *arg1 = (dist_server *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_release_fn arg5 = (dist_release_fn) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  {
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update_variables : nullptr; arg4 = dist_swig::pointer(token);
+    arg5 = dist_swig::on_release; 
+  }
+  
+  result = (dist_status)dist_server_register_update(arg1,(char const *)arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_server_start_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_server *arg1 = (dist_server *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_server_start(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_server_target_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_server *arg1 = (dist_server *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_server_target((dist_server const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_server_join_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  dist_server *arg1 = (dist_server *) 0 ;
+  int64_t arg2 ;
+  dist_cancel *arg3 = (dist_cancel *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (dist_cancel *)dist_swig::pointer(_swig_go_2); 
+  
+  result = (dist_status)dist_server_join(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_server_stop_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_server *arg1 = (dist_server *) 0 ;
+  
+  arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_server_stop(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_server_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_server *arg1 = (dist_server *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_server_destroy(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_closure_name_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_closure_name((dist_closure const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_closure_id_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int64_t)dist_closure_id((dist_closure const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_closure_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_closure_worker((dist_closure const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_closure_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  dist_cancel *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_cancel *)dist_closure_cancel((dist_closure const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_closure_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  char **arg2 = (char **) 0 ;
+  size_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3.array; 
+  
+  result = (dist_status)dist_closure_read(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_closure_read_rows_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_closure_read_rows(arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_closure_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_closure_assign(arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_closure_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_closure_scatter(arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_closure_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char **arg3 = (char **) 0 ;
+  size_t arg4 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  std::string text2 ;
+  std::string texts3 ;
+  std::vector< char const * > pointers3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  texts3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  for (size_t at = 0; at < texts3.size(); at += std::strlen(&texts3[at]) + 1) pointers3.push_back(&texts3[at]);
+  arg3 = (char **)(pointers3.empty() ? nullptr : pointers3.data());
+  
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_4); 
+  
+  result = (dist_status)dist_closure_update(arg1,(char const *)arg2,(char const *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_closure_per_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+  dist_closure *arg1 = (dist_closure *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_closure *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_closure_per_worker(arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_options_max_queued_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_queued = arg2;
+  
+}
+
+
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_queued);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->closures_per_worker = arg2;
+  
+}
+
+
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->closures_per_worker);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_options_max_losses_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_losses = arg2;
+  
+}
+
+
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_losses);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_message_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->max_message_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_8e77f1d3af616bfe() {
+  dist_coordinator_options *result = 0 ;
+  dist_coordinator_options *_swig_go_result;
+  
+  
+  result = (dist_coordinator_options *)new_dist_coordinator_options();
+  *(dist_coordinator_options **)&_swig_go_result = (dist_coordinator_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_coordinator_options_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  
+  delete_dist_coordinator_options(arg1);
+  
+}
+
+
+void _wrap_dist_coordinator_options_set_partitioner_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_coordinator_options_set_partitioner(arg1,arg2);
+  
+}
+
+
+_gostring_ _wrap_dist_coordinator_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
+  dist_coordinator **arg3 = (dist_coordinator **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_coordinator_options **)&_swig_go_1; 
+  arg3 = (dist_coordinator **)_swig_go_2; 
+  
+  result = (dist_status)dist_coordinator_create(arg1,(dist_coordinator_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_coordinator_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+  dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_staleness = arg2;
+  
+}
+
+
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0) {
+  dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_staleness);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->colocate_with = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0) {
+  dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->colocate_with);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_8e77f1d3af616bfe() {
+  dist_ps_variable_options *result = 0 ;
+  dist_ps_variable_options *_swig_go_result;
+  
+  
+  result = (dist_ps_variable_options *)new_dist_ps_variable_options();
+  *(dist_ps_variable_options **)&_swig_go_result = (dist_ps_variable_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_ps_variable_options_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0) {
+  dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
+  
+  arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
+  
+  delete_dist_ps_variable_options(arg1);
+  
+}
+
+
+void _wrap_dist_ps_variable_options_set_partitions_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_ps_variable_options_set_partitions(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_ps_variable_options *arg4 = (dist_ps_variable_options *) 0 ;
+  std::string text2 ;
+  dist_swig::Tensors tensors3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  arg4 = *(dist_ps_variable_options **)&_swig_go_3; 
+  
+  result = (dist_status)dist_coordinator_create_variable(arg1,(char const *)arg2,(dist_tensor const *)arg3,(dist_ps_variable_options const *)arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_coordinator_num_variables_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  result = dist_coordinator_num_variables((dist_coordinator const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  size_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (char *)dist_coordinator_variable_name((dist_coordinator const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  std::string text2 ;
+  dist_tensor view3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  view3 = dist_tensor();
+  arg3 = &view3;
+  
+  arg4 = (int64_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_coordinator_variable_spec((dist_coordinator const *)arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  {
+    int64_t numbers[dist_swig::kTensorNumbers] = {
+      0
+    };
+    dist_swig::pack(view3, numbers);
+    std::memcpy(_swig_go_2.array, numbers, sizeof numbers);
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  char **arg4 = (char **) 0 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  int64_t *arg6 = (int64_t *) 0 ;
+  std::string text2 ;
+  char *text4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int64_t)_swig_go_2; 
+  
+  text4 = nullptr;
+  arg4 = (char **)&text4;
+  
+  arg5 = (int64_t *)_swig_go_4; 
+  arg6 = (int64_t *)_swig_go_5; 
+  
+  result = (dist_status)dist_coordinator_variable_part((dist_coordinator const *)arg1,(char const *)arg2,arg3,(char const **)arg4,arg5,arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  if (text4) *_swig_go_3 = Swig_AllocateString(text4, std::strlen(text4));
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char **arg2 = (char **) 0 ;
+  size_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3.array; 
+  
+  result = (dist_status)dist_coordinator_read(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_coordinator_read_rows(arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_coordinator_assign(arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_coordinator_scatter(arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char **arg3 = (char **) 0 ;
+  size_t arg4 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  std::string text2 ;
+  std::string texts3 ;
+  std::vector< char const * > pointers3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  texts3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  for (size_t at = 0; at < texts3.size(); at += std::strlen(&texts3[at]) + 1) pointers3.push_back(&texts3[at]);
+  arg3 = (char **)(pointers3.empty() ? nullptr : pointers3.data());
+  
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_4); 
+  
+  result = (dist_status)dist_coordinator_update(arg1,(char const *)arg2,(char const *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_save_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  result = (dist_status)dist_coordinator_save(arg1,(char const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_restore_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int64_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_coordinator_restore(arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+  dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_schedule_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0) {
+  dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_schedule_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_schedule_options_cancel_set_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+  dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
+  dist_cancel *arg2 = (dist_cancel *) 0 ;
+  
+  arg1 = *(dist_schedule_options **)&_swig_go_0; 
+  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cancel = arg2;
+  
+}
+
+
+long long _wrap_dist_schedule_options_cancel_get_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0) {
+  dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
+  dist_cancel *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_schedule_options **)&_swig_go_0; 
+  
+  result = (dist_cancel *) ((arg1)->cancel);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_8e77f1d3af616bfe() {
+  dist_schedule_options *result = 0 ;
+  dist_schedule_options *_swig_go_result;
+  
+  
+  result = (dist_schedule_options *)new_dist_schedule_options();
+  *(dist_schedule_options **)&_swig_go_result = (dist_schedule_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_schedule_options_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0) {
+  dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
+  
+  arg1 = *(dist_schedule_options **)&_swig_go_0; 
+  
+  delete_dist_schedule_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_coordinator_schedule_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_schedule_options *arg4 = (dist_schedule_options *) 0 ;
+  dist_remote_value **arg5 = (dist_remote_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = *(dist_schedule_options **)&_swig_go_3; 
+  arg5 = (dist_remote_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_coordinator_schedule(arg1,(char const *)arg2,arg3,(dist_schedule_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_join_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  int64_t arg2 ;
+  dist_cancel *arg3 = (dist_cancel *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (dist_cancel *)dist_swig::pointer(_swig_go_2); 
+  
+  result = (dist_status)dist_coordinator_join(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_done_cdist_8e77f1d3af616bfe(long long _swig_go_0, int *_swig_go_1) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_coordinator_done(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  std::string text2 ;
+  std::string text3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  arg3 = &text3[0];
+  
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_coordinator_create_per_worker(arg1,(char const *)arg2,(char const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_ps = arg2;
+  
+}
+
+
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_ps);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_workers = arg2;
+  
+}
+
+
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_workers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->workers_up = arg2;
+  
+}
+
+
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->workers_up);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_queued_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->queued = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_queued_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->queued);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->in_flight = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->in_flight);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->scheduled = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->scheduled);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_completed_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->completed = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_completed_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->completed);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_failed_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->failed = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_failed_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->failed);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->cancelled = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->cancelled);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_losses_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->losses = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_losses_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->losses);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_mark_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->mark = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_mark_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->mark);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  uint64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (uint64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->bytes_sent = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  uint64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (uint64_t) ((arg1)->bytes_sent);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  uint64_t arg2 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  arg2 = (uint64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->bytes_received = arg2;
+  
+}
+
+
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  uint64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  result = (uint64_t) ((arg1)->bytes_received);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_8e77f1d3af616bfe() {
+  dist_coordinator_stats *result = 0 ;
+  dist_coordinator_stats *_swig_go_result;
+  
+  
+  result = (dist_coordinator_stats *)new_dist_coordinator_stats();
+  *(dist_coordinator_stats **)&_swig_go_result = (dist_coordinator_stats *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_coordinator_stats_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+  dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
+  
+  arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_dist_coordinator_query_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+  dist_coordinator *arg1 = (dist_coordinator *) 0 ;
+  dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_coordinator_stats **)&_swig_go_1; 
+  
+  result = (dist_status)dist_coordinator_query((dist_coordinator const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+dist_topology_options *_wrap_new_dist_topology_options_cdist_8e77f1d3af616bfe() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -14750,7 +16764,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_32986ee8d2782763() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_32986ee8d2782763(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_8e77f1d3af616bfe(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -14760,7 +16774,7 @@ void _wrap_delete_dist_topology_options_cdist_32986ee8d2782763(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14793,7 +16807,7 @@ _gostring_ _wrap_dist_topology_create_cdist_32986ee8d2782763(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -14803,7 +16817,7 @@ void _wrap_dist_topology_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14836,7 +16850,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_32986ee8d2782763(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_32986ee8d2782763(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -14846,7 +16860,7 @@ void _wrap_dist_device_assignment_destroy_cdist_32986ee8d2782763(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_32986ee8d2782763(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_8e77f1d3af616bfe(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -14869,7 +16883,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_32986ee8d2782763(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14882,7 +16896,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14895,7 +16909,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_32986ee8d2782763(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14908,7 +16922,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_32986ee8d2782763(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -14921,7 +16935,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_32986ee8d2782763(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14946,7 +16960,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_32986ee8d2782763(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14971,7 +16985,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_32986ee8d2782763(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14996,7 +17010,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -15031,7 +17045,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_32986ee8d2782763(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -15066,7 +17080,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_32986ee8d2782763(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -15097,7 +17111,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_32986ee8d2782763(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_32986ee8d2782763(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -15120,7 +17134,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_32986ee8d2782763(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -15133,7 +17147,7 @@ long long _wrap_dist_device_assignment_topology_cdist_32986ee8d2782763(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15146,7 +17160,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_32986ee8d2782763(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15159,7 +17173,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_32986ee8d2782763(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15186,7 +17200,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_32986ee8d2782763(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15223,7 +17237,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_32986ee8d2782763(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -15260,7 +17274,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_32986ee8d2782763(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -15272,7 +17286,7 @@ void _wrap_dist_partition_kind_set_cdist_32986ee8d2782763(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15285,7 +17299,7 @@ intgo _wrap_dist_partition_kind_get_cdist_32986ee8d2782763(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -15297,7 +17311,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_32986ee8d2782763(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15310,7 +17324,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_32986ee8d2782763(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -15322,7 +17336,7 @@ void _wrap_dist_partition_logical_device_set_cdist_32986ee8d2782763(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15335,7 +17349,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_32986ee8d2782763(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -15347,7 +17361,7 @@ void _wrap_dist_partition_uneven_set_cdist_32986ee8d2782763(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15360,7 +17374,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_32986ee8d2782763(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_32986ee8d2782763(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -15372,7 +17386,7 @@ void _wrap_dist_partition_spmd_set_cdist_32986ee8d2782763(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15385,7 +17399,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_32986ee8d2782763(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_32986ee8d2782763() {
+dist_partition *_wrap_new_dist_partition_cdist_8e77f1d3af616bfe() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -15396,7 +17410,7 @@ dist_partition *_wrap_new_dist_partition_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -15406,7 +17420,7 @@ void _wrap_delete_dist_partition_cdist_32986ee8d2782763(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_32986ee8d2782763(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15420,7 +17434,7 @@ void _wrap_dist_partition_set_shape_cdist_32986ee8d2782763(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_32986ee8d2782763(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15434,7 +17448,7 @@ void _wrap_dist_partition_set_dimensions_cdist_32986ee8d2782763(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_32986ee8d2782763(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15455,7 +17469,7 @@ _gostring_ _wrap_dist_partition_check_cdist_32986ee8d2782763(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_32986ee8d2782763(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_8e77f1d3af616bfe(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -15467,7 +17481,7 @@ void _wrap_dist_split_options_uneven_set_cdist_32986ee8d2782763(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_32986ee8d2782763(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_8e77f1d3af616bfe(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15480,7 +17494,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_32986ee8d2782763(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_32986ee8d2782763() {
+dist_split_options *_wrap_new_dist_split_options_cdist_8e77f1d3af616bfe() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -15491,7 +17505,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_32986ee8d2782763(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_8e77f1d3af616bfe(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -15501,7 +17515,7 @@ void _wrap_delete_dist_split_options_cdist_32986ee8d2782763(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15528,7 +17542,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_32986ee8d2782763(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15553,7 +17567,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_32986ee8d2782763(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15566,7 +17580,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_32986ee8d2782763(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_32986ee8d2782763(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -15579,7 +17593,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_32986ee8d2782763(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_32986ee8d2782763(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -15602,7 +17616,7 @@ _gostring_ _wrap_dist_value_partition_cdist_32986ee8d2782763(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -15614,7 +17628,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_32986ee8d2782763(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15627,7 +17641,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_32986ee8d2782763(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -15639,7 +17653,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_32986ee8d2782763(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -15652,7 +17666,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_32986ee8d2782763(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_32986ee8d2782763() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_8e77f1d3af616bfe() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -15663,7 +17677,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -15673,7 +17687,7 @@ void _wrap_delete_dist_devices_options_cdist_32986ee8d2782763(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_32986ee8d2782763(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -15685,7 +17699,7 @@ void _wrap_dist_devices_options_add_result_cdist_32986ee8d2782763(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15719,7 +17733,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_32986ee8d2782763(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_32986ee8d2782763(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15732,7 +17746,7 @@ intgo _wrap_dist_device_replica_cdist_32986ee8d2782763(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15764,7 +17778,7 @@ _gostring_ _wrap_dist_device_axis_cdist_32986ee8d2782763(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -15794,7 +17808,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_32986ee8d2782763(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_32986ee8d2782763(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -15806,7 +17820,7 @@ void _wrap_dist_halo_ndim_set_cdist_32986ee8d2782763(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_32986ee8d2782763(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15819,7 +17833,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_32986ee8d2782763(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_32986ee8d2782763() {
+dist_halo *_wrap_new_dist_halo_cdist_8e77f1d3af616bfe() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -15830,7 +17844,7 @@ dist_halo *_wrap_new_dist_halo_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_32986ee8d2782763(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -15840,7 +17854,7 @@ void _wrap_delete_dist_halo_cdist_32986ee8d2782763(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15854,7 +17868,7 @@ void _wrap_dist_halo_set_parts_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15868,7 +17882,7 @@ void _wrap_dist_halo_set_low_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15882,7 +17896,7 @@ void _wrap_dist_halo_set_high_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -15896,7 +17910,7 @@ void _wrap_dist_halo_set_edges_cdist_32986ee8d2782763(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_32986ee8d2782763(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -15931,7 +17945,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_32986ee8d2782763(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_32986ee8d2782763(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -15968,7 +17982,7 @@ _gostring_ _wrap_dist_reshard_cdist_32986ee8d2782763(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_32986ee8d2782763(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -15997,7 +18011,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_32986ee8d2782763(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16017,7 +18031,7 @@ intgo _wrap_fail_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16037,7 +18051,7 @@ intgo _wrap_fail_as_told_cdist_32986ee8d2782763(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16062,7 +18076,7 @@ _gostring_ _wrap_rpc_arguments_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_32986ee8d2782763(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_8e77f1d3af616bfe(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16075,7 +18089,7 @@ _gostring_ _wrap_Text_text_cdist_32986ee8d2782763(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -16098,7 +18112,7 @@ _gostring_ _wrap_Text_explain_cdist_32986ee8d2782763(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -16121,7 +18135,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_32986ee8d2782763(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -16144,7 +18158,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_32986ee8d2782763(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -16167,7 +18181,7 @@ _gostring_ _wrap_Text_describe_value_cdist_32986ee8d2782763(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -16190,7 +18204,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_32986ee8d2782763(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -16213,7 +18227,30 @@ _gostring_ _wrap_Text_write_trace_cdist_32986ee8d2782763(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_coordinator *arg2 = (dist_coordinator *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_coordinator *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->write_coordinator_trace((dist_coordinator const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_write_metrics_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -16243,7 +18280,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_32986ee8d2782763(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_32986ee8d2782763(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -16266,7 +18303,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_32986ee8d2782763(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_32986ee8d2782763(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_8e77f1d3af616bfe(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16294,7 +18331,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_32986ee8d2782763(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_32986ee8d2782763() {
+Text *_wrap_new_Text_cdist_8e77f1d3af616bfe() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -16305,7 +18342,7 @@ Text *_wrap_new_Text_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_Text_cdist_32986ee8d2782763(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_8e77f1d3af616bfe(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -16315,7 +18352,7 @@ void _wrap_delete_Text_cdist_32986ee8d2782763(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -16338,7 +18375,7 @@ _gostring_ _wrap_Stragglers_read_cdist_32986ee8d2782763(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_32986ee8d2782763(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16351,7 +18388,7 @@ long long _wrap_Stragglers_size_cdist_32986ee8d2782763(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -16366,7 +18403,7 @@ intgo _wrap_Stragglers_collective_cdist_32986ee8d2782763(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -16381,7 +18418,7 @@ intgo _wrap_Stragglers_group_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -16396,7 +18433,7 @@ intgo _wrap_Stragglers_replica_cdist_32986ee8d2782763(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -16411,7 +18448,7 @@ intgo _wrap_Stragglers_worker_cdist_32986ee8d2782763(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -16426,7 +18463,7 @@ long long _wrap_Stragglers_rounds_cdist_32986ee8d2782763(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -16441,7 +18478,7 @@ long long _wrap_Stragglers_times_last_cdist_32986ee8d2782763(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -16456,7 +18493,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_32986ee8d2782763(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -16471,7 +18508,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_32986ee8d2782763(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_32986ee8d2782763(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -16486,7 +18523,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_32986ee8d2782763(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_32986ee8d2782763() {
+Stragglers *_wrap_new_Stragglers_cdist_8e77f1d3af616bfe() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -16497,7 +18534,7 @@ Stragglers *_wrap_new_Stragglers_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_32986ee8d2782763(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -16507,7 +18544,7 @@ void _wrap_delete_Stragglers_cdist_32986ee8d2782763(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_32986ee8d2782763(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16520,7 +18557,7 @@ long long _wrap_Numbers_size_cdist_32986ee8d2782763(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -16535,7 +18572,7 @@ long long _wrap_Numbers_at_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -16547,7 +18584,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_32986ee8d2782763(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -16559,7 +18596,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_32986ee8d2782763(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -16571,7 +18608,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_32986ee8d2782763(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -16583,7 +18620,7 @@ void _wrap_Numbers_topology_serialized_cdist_32986ee8d2782763(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -16595,7 +18632,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_32986ee8d2782763(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -16622,7 +18659,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_32986ee8d2782763(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -16649,7 +18686,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_32986ee8d278276
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_32986ee8d2782763(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -16661,7 +18698,7 @@ void _wrap_Numbers_partition_shape_cdist_32986ee8d2782763(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_32986ee8d2782763(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -16673,7 +18710,7 @@ void _wrap_Numbers_partition_dimensions_cdist_32986ee8d2782763(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_32986ee8d2782763(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -16698,7 +18735,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_32986ee8d2782763(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -16738,7 +18775,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_32986ee8d2782763(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_32986ee8d2782763(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -16761,7 +18798,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_32986ee8d2782763(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_32986ee8d2782763() {
+Numbers *_wrap_new_Numbers_cdist_8e77f1d3af616bfe() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -16772,7 +18809,7 @@ Numbers *_wrap_new_Numbers_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_Numbers_cdist_32986ee8d2782763(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -16782,7 +18819,7 @@ void _wrap_delete_Numbers_cdist_32986ee8d2782763(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_32986ee8d2782763(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -16807,7 +18844,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_32986ee8d2782763(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -16838,7 +18875,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_32986ee8d2782763(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16865,7 +18902,21 @@ void _wrap_tensor_at_cdist_32986ee8d2782763(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_32986ee8d2782763(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_set_number_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  set_number_at(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_Destinations_add_cdist_8e77f1d3af616bfe(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16886,7 +18937,7 @@ void _wrap_Destinations_add_cdist_32986ee8d2782763(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_32986ee8d2782763(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_8e77f1d3af616bfe(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -16899,7 +18950,7 @@ dist_destination *_wrap_Destinations_get_cdist_32986ee8d2782763(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_32986ee8d2782763() {
+Destinations *_wrap_new_Destinations_cdist_8e77f1d3af616bfe() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -16910,7 +18961,7 @@ Destinations *_wrap_new_Destinations_cdist_32986ee8d2782763() {
 }
 
 
-void _wrap_delete_Destinations_cdist_32986ee8d2782763(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_8e77f1d3af616bfe(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -16920,7 +18971,7 @@ void _wrap_delete_Destinations_cdist_32986ee8d2782763(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -16958,7 +19009,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_32986ee8d2782763(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_32986ee8d2782763(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -16996,7 +19047,7 @@ _gostring_ _wrap_quick_broadcast_cdist_32986ee8d2782763(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_32986ee8d2782763(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -17024,7 +19075,7 @@ _gostring_ _wrap_run_until_cdist_32986ee8d2782763(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_32986ee8d2782763(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -30,6 +30,9 @@ class SwigDirector_Callbacks : public Callbacks
   virtual int64_t value(int64_t token,int32_t replica,int32_t num_replicas);
   virtual int64_t initial(int64_t token);
   virtual int64_t method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args);
+  virtual int64_t closure(int64_t token,int64_t closure,int64_t args);
+  virtual int32_t update_variables(int64_t token,int64_t variables,int64_t n,int64_t args);
+  virtual int32_t partition(int64_t token,int64_t spec,int64_t partitions);
   virtual void loop(int64_t token,int64_t begin,int64_t end);
   virtual void reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype);
   virtual void apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states);
