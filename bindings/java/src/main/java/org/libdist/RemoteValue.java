@@ -8,18 +8,30 @@ import java.util.concurrent.TimeUnit;
 import org.libdist.internal.DistModule;
 
 /**
- * What a call comes to, later: see {@link RpcClient#begin(String, Value...)}. Any thread may ask, and again. A call that
- * nobody has any more is given up.
+ * What a call comes to, later: see {@link RpcClient#begin(String, Value...)}; or a closure, see {@link
+ * Coordinator#schedule(String, Value)}. Any thread may ask, and again. A call that nobody has any more is given up; a
+ * closure goes on.
  */
 public final class RemoteValue extends NativeObject {
     /** How soon a thread that waits sees that it was interrupted. */
     private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-    private final RpcClient client; // its end would be that of the call
+    private final Object from; // a client or a coordinator: its end would be that of the call
+    private final boolean isCall;
+
+    private RemoteValue(long handle, Object from, boolean isCall) {
+        super(new Native("remote value", handle, DistModule::dist_remote_value_release));
+        this.from = from;
+        this.isCall = isCall;
+    }
 
     RemoteValue(long handle, RpcClient client) {
-        super(new Native("remote value", handle, DistModule::dist_remote_value_release));
-        this.client = client;
+        this(handle, client, true);
+    }
+
+    /** Of a closure. */
+    RemoteValue(long handle, Coordinator coordinator) {
+        this(handle, coordinator, false);
     }
 
     /** Waits for what the call comes to: its value, the caller's, or its error. */
@@ -63,7 +75,10 @@ public final class RemoteValue extends NativeObject {
         return askInt(DistModule::dist_remote_value_ready) != 0;
     }
 
-    /** Ends the call with CANCELLED, unless it has ended, and tells the method. */
+    /**
+     * Ends the call with CANCELLED, unless it has ended, and tells the method. A closure is taken back where no worker has
+     * it; one that runs has its effects, and CANCELLED is what get() says of it.
+     */
     public void cancel() {
         ask(handle -> {
             DistModule.dist_remote_value_cancel(handle);
@@ -72,24 +87,24 @@ public final class RemoteValue extends NativeObject {
     }
 
     /**
-     * The same as a future, whose stages run in the common pool. Its value is the program's to close. Cancelling it ends
-     * the call, and so does closing this object, or the client.
+     * The same as a future, whose stages run in the common pool. Its value is the program's to close. Cancelling it is
+     * {@link #cancel}; a call ends when this object is closed, or the client, too.
      */
     public CompletableFuture<Value> future() {
         return ask(handle -> {
-            Future future = new Future(DistModule.dist_remote_value_retain(handle), client);
+            Future future = new Future(DistModule.dist_remote_value_retain(handle), from);
             Polls.add(future::isOver);
             return future;
         });
     }
 
     private static final class Future extends CompletableFuture<Value> {
-        private final RpcClient client; // as above
+        private final Object from; // as above
         private long handle; // 0: over
 
-        Future(long handle, RpcClient client) {
+        Future(long handle, Object from) {
             this.handle = handle;
-            this.client = client;
+            this.from = from;
         }
 
         /** Completes it where the call has ended. */
@@ -132,10 +147,10 @@ public final class RemoteValue extends NativeObject {
         }
     }
 
-    /** Gives it up, and with it a call that is under way: who waits for that gets CANCELLED. */
+    /** Gives it up, and with it a call that is under way: who waits for that gets CANCELLED. A closure goes on. */
     @Override
     public void close() {
-        if (!owner.isClosed()) {
+        if (isCall && !owner.isClosed()) {
             try {
                 cancel();
             } catch (DistException e) {

@@ -3,11 +3,10 @@
 package org.libdist;
 
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import org.libdist.internal.DistModule;
+import org.libdist.internal.dist_rpc_call_options;
 
 /**
  * Calls the methods of a server, {@link RpcServer}, of any process and language. Values that come back are the caller's;
@@ -22,10 +21,7 @@ import org.libdist.internal.DistModule;
  * }</pre>
  */
 public final class RpcClient extends NativeObject {
-    private static final String ENDS = "the client is closed";
-
-    private final Set<RpcWait> waits = new HashSet<>();
-    private boolean over;
+    private final Wait.Calls waits = new Wait.Calls();
 
     /** Whose calls end after 600 s. */
     public RpcClient(String address) {
@@ -47,20 +43,15 @@ public final class RpcClient extends NativeObject {
         }
     }
 
-    /** A call that waits, which ends with the client. */
-    void begin(RpcWait wait) {
-        synchronized (waits) {
-            waits.add(wait);
-            if (over) {
-                wait.cancel(ENDS);
-            }
-        }
+    @FunctionalInterface
+    private interface Call {
+        void with(long client, dist_rpc_call_options options);
     }
 
-    void end(RpcWait wait) {
-        synchronized (waits) {
-            waits.remove(wait);
-        }
+    /** A call that waits for its result. */
+    private void await(Uses uses, RpcCallOptions options, Call call) {
+        long client = uses.of(this);
+        Wait.run(uses, waits, options.cancel(), own -> call.with(client, options.toNative(uses, own)));
     }
 
     /** The arguments as one value, until the call is over. */
@@ -84,8 +75,7 @@ public final class RpcClient extends NativeObject {
         long[] out = new long[1];
         try (Uses uses = new Uses()) {
             long tuple = tuple(uses, arguments);
-            new RpcWait().run(uses, this, options,
-                    (client, raw) -> DistModule.dist_rpc_call(client, name, tuple, raw, out));
+            await(uses, options, (client, raw) -> DistModule.dist_rpc_call(client, name, tuple, raw, out));
         }
         return Value.taken(out[0]);
     }
@@ -118,8 +108,7 @@ public final class RpcClient extends NativeObject {
         Objects.requireNonNull(options, "options");
         long[] out = new long[1];
         try (Uses uses = new Uses()) {
-            new RpcWait().run(uses, this, options,
-                    (client, raw) -> DistModule.dist_rpc_client_methods(client, raw, out));
+            await(uses, options, (client, raw) -> DistModule.dist_rpc_client_methods(client, raw, out));
         }
         try (Value names = Value.taken(out[0])) {
             return names.items().stream().map(Value::text).toList();
@@ -129,10 +118,7 @@ public final class RpcClient extends NativeObject {
     /** Ends it: calls that have no answer are CANCELLED; remote values stay readable. */
     @Override
     public void close() {
-        synchronized (waits) {
-            over = true;
-            waits.forEach(wait -> wait.cancel(ENDS));
-        }
+        waits.end("the client is closed");
         super.close();
     }
 }

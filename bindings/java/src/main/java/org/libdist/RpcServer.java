@@ -32,7 +32,7 @@ public final class RpcServer extends NativeObject {
 
     /** @param address "host:port" or "[v6]:port"; with port 0 the system chooses one */
     public RpcServer(String address, RpcServerOptions options) {
-        super(new Life(create(address, options)));
+        super(new UnlockedNative("server", create(address, options), DistModule::dist_rpc_server_destroy));
     }
 
     private static long create(String address, RpcServerOptions options) {
@@ -42,45 +42,6 @@ public final class RpcServer extends NativeObject {
             long[] out = new long[1];
             DistModule.dist_rpc_server_create(null, text, options.toNative(uses), out);
             return out[0];
-        }
-    }
-
-    /** Its end waits for methods, which may ask it something: so nothing is locked meanwhile. */
-    private static final class Life extends Native {
-        private boolean ending;
-
-        Life(long handle) {
-            super("server", handle, DistModule::dist_rpc_server_destroy);
-        }
-
-        /** False: it has ended, or another thread ends it. */
-        synchronized boolean begin() {
-            if (!refuse(true)) {
-                return false;
-            }
-            ending = true;
-            boolean interrupted = false;
-            while (users() > 0) {
-                try {
-                    wait();
-                } catch (InterruptedException e) {
-                    interrupted = true; // calls are short
-                }
-            }
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-            return true;
-        }
-
-        synchronized void goOn() {
-            ending = false;
-            refuse(false);
-        }
-
-        @Override
-        boolean isIdle() {
-            return !ending && super.isIdle();
         }
     }
 
@@ -136,15 +97,8 @@ public final class RpcServer extends NativeObject {
      */
     @Override
     public void close() {
-        Life life = (Life) owner;
-        if (!life.begin()) {
+        if (!((UnlockedNative) owner).end(DistModule::dist_rpc_server_destroy)) {
             return;
-        }
-        try {
-            DistModule.dist_rpc_server_destroy(life.handle());
-        } catch (DistException e) {
-            life.goOn();
-            throw e;
         }
         STARTED.remove(this);
         super.close(); // the cleaner finds nothing left to do

@@ -44,6 +44,7 @@ public final class Strategy extends CrossReplica {
     private final int firstReplica; // the id of this worker's first, before the first reform()
     private final boolean hasPeers; // the cluster has other workers, though all of them may be lost
     private final Turns turns = new Turns(); // of runs on an executor
+    private final SharedCoordinator coordinator = new SharedCoordinator();
 
     private Strategy(StrategyLife life, Thread boundTo, StrategyOptions options) {
         super(life);
@@ -130,6 +131,10 @@ public final class Strategy extends CrossReplica {
 
     StrategyLife life() {
         return life;
+    }
+
+    SharedCoordinator coordinator() {
+        return coordinator;
     }
 
     Native dependent(String what, long handle, LongConsumer destroy) {

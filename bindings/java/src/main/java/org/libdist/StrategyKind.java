@@ -16,7 +16,9 @@ public enum StrategyKind {
     /** As MIRRORED, of replicas made of logical devices: see {@link StrategyOptions#deviceAssignment}. */
     MESH(4),
     /** As MIRRORED, with replicas in all workers of a cluster. */
-    MULTI_WORKER_MIRRORED(5);
+    MULTI_WORKER_MIRRORED(5),
+    /** One replica here; variables and closures of a coordinator are on servers. */
+    PARAMETER_SERVER(6);
 
     final int code;
 
@@ -32,6 +34,7 @@ public enum StrategyKind {
             case 3 -> CENTRAL_STORAGE;
             case 4 -> MESH;
             case 5 -> MULTI_WORKER_MIRRORED;
+            case 6 -> PARAMETER_SERVER;
             default -> throw new DistException(Status.INTERNAL, "StrategyKind: libdist gave " + code);
         };
     }

@@ -102,6 +102,17 @@ final class StrategyLife extends Native {
         return dependent;
     }
 
+    /** Something that ends by itself has to end before the strategy. */
+    synchronized void outlives(Native other) {
+        dependents.add(other);
+    }
+
+    /** That has ended. */
+    synchronized void goesWithout(Native other) {
+        dependents.remove(other);
+        endIfClosed();
+    }
+
     /** Ends what could not be ended before. */
     void collectRest() {
         for (int n = uncollected.size(); n > 0; n--) {

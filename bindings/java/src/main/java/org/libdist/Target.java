@@ -66,6 +66,18 @@ abstract class Target {
         throw unexpected();
     }
 
+    long closure(long closure, long args) throws Exception {
+        throw unexpected();
+    }
+
+    void updateVariables(long variables, long n, long args) throws Exception {
+        throw unexpected();
+    }
+
+    void partition(long spec, long out) throws Exception {
+        throw unexpected();
+    }
+
     void loop(long begin, long end) throws Exception {
         throw unexpected();
     }

@@ -200,6 +200,27 @@ final class Upcalls extends Callbacks {
     }
 
     @Override
+    public long closure(long token, long closure, long args) {
+        return call(token, target -> target.closure(closure, args));
+    }
+
+    @Override
+    public int update_variables(long token, long variables, long n, long args) {
+        return (int) -call(token, target -> {
+            target.updateVariables(variables, n, args);
+            return 0;
+        });
+    }
+
+    @Override
+    public int partition(long token, long spec, long partitions) {
+        return (int) -call(token, target -> {
+            target.partition(spec, partitions);
+            return 0;
+        });
+    }
+
+    @Override
     public void loop(long token, long begin, long end) {
         run(token, target -> {
             target.loop(begin, end);

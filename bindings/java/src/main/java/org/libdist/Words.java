@@ -81,6 +81,11 @@ final class Words {
             Map.entry("rpc_server_create", "new RpcServer"), Map.entry("rpc_client_create", "new RpcClient"),
             Map.entry("rpc_call", "RpcClient.call"), Map.entry("rpc_begin", "RpcClient.begin"),
             Map.entry("remote_value_retain", "RemoteValue.future"),
+            Map.entry("server_create", "new Server"), Map.entry("server_create_local", "Server.local"),
+            Map.entry("coordinator_num_variables", "Coordinator.variables"),
+            Map.entry("coordinator_variable_name", "Coordinator.variables"),
+            Map.entry("coordinator_variable_part", "Coordinator.variableParts"),
+            Map.entry("coordinator_query", "Coordinator.stats"),
             Map.entry("remote_value_release", "RemoteValue.close"),
             Map.entry("cluster_resolver_create_simple", "ClusterResolver.simple"),
             Map.entry("cluster_resolver_create_tf_config", "ClusterResolver.tfConfig"),
@@ -109,7 +114,8 @@ final class Words {
             Map.entry("cluster_spec", "ClusterSpec"), Map.entry("cluster_resolver", "ClusterResolver"),
             Map.entry("partitions", "Partitioners"), Map.entry("network", "Network"),
             Map.entry("rpc_server", "RpcServer"), Map.entry("rpc_client", "RpcClient"),
-            Map.entry("remote_value", "RemoteValue"));
+            Map.entry("remote_value", "RemoteValue"), Map.entry("server", "Server"),
+            Map.entry("closure", "Closure"), Map.entry("coordinator", "Coordinator"));
 
     private static final Map<String, String> CONSTANTS = Map.of("ASSIGN", "Assign.SET", "PLACEMENT_CORES",
             "StrategyOptions.placedOnCores(true)", "PLACEMENT_FREE", "StrategyOptions.placedOnCores(false)",
@@ -123,7 +129,9 @@ final class Words {
             Map.entry("initial_fn", "initial"), Map.entry("metadata_keys", "metadata"),
             Map.entry("num_batch_sizes", "the number of sizes"), Map.entry("num_jobs", "the number of jobs"),
             Map.entry("num_resolvers", "the number of resolvers"),
-            Map.entry("num_specs", "the number of specs"), Map.entry("name_space", "namespace"),
+            Map.entry("num_specs", "the number of specs"),
+            Map.entry("num_partitions", "the number of partitions"),
+            Map.entry("start_timeout_ns", "startTimeout"), Map.entry("name_space", "namespace"),
             Map.entry("reduce_element_bytes", "elementBytes"),
             Map.entry("accumulate_element_bytes", "elementBytes"));
     private static final Pattern OTHER_FIELDS = Pattern.compile("core_assignment|computation_(shape|stride)"
@@ -135,7 +143,8 @@ final class Words {
             + "|num_(accelerators|parts|rows|threads)|max_queued|rpc_layer|task_(id|type)|tf_config|session_address|first_index"
             + "|host_(list|name)|port_base|tasks_(per_node|on_each_host)|gpus_per_(host|task)|element_bytes"
             + "|m(ax|in)_shard_bytes|max_shards|min_workers|credit_bytes|replicas_of_workers|staging_bytes"
-            + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call");
+            + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call"
+            + "|bind_address|closures_per_worker|colocate_with|max_(losses|message_bytes|staleness)");
 
     private static final Pattern NEXT_WORD = Pattern.compile("_([a-z0-9])");
 

@@ -52,6 +52,7 @@ public final class BindingTest {
         InputTest.addTo(tap);
         PreemptionTest.addTo(tap);
         RpcTest.addTo(tap);
+        ServersTest.addTo(tap);
         BadInputTest.addTo(tap);
         WordsTest.addTo(tap);
         NullsTest.addTo(tap);

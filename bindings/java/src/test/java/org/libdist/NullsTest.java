@@ -33,9 +33,10 @@ final class NullsTest {
     /** What libdist alone makes. */
     private static final Set<Class<?>> GIVEN =
             Set.of(Drift.class, Properties.class, Straggler.class, InputContext.class, UpdatePlace.class,
-                    Work.class, Plan.class, Checkpoint.class, Elements.class, Block.class, RpcContext.class);
+                    Work.class, Plan.class, Checkpoint.class, Elements.class, Block.class, RpcContext.class,
+                    Closure.class, CoordinatorStats.class);
     /** What needs libdist-grpc.so. */
-    private static final Set<Class<?>> OF_GRPC = Set.of(RpcClient.class, RemoteValue.class);
+    private static final Set<Class<?>> OF_GRPC = Set.of(RpcClient.class, RemoteValue.class, Coordinator.class);
 
     private NullsTest() {}
 
@@ -159,10 +160,16 @@ final class NullsTest {
                     VariableOptions.DEFAULT, DatasetOptions.DEFAULT, DevicesOptions.DEFAULT,
                     CheckpointOptions.DEFAULT, ApplyOptions.sgd(1), DirectBuffers.floats(1),
                     DirectBuffers.doubles(1), DirectBuffers.ints(1), DirectBuffers.longs(1), RpcCallOptions.DEFAULT,
-                    RpcClientOptions.DEFAULT, RpcServerOptions.DEFAULT, new RpcServer("127.0.0.1:0")));
+                    RpcClientOptions.DEFAULT, RpcServerOptions.DEFAULT, new RpcServer("127.0.0.1:0"), Server.local(), ServerOptions.DEFAULT,
+                    CoordinatorOptions.DEFAULT, PsVariableOptions.DEFAULT, ScheduleOptions.DEFAULT, new String[] {"x"},
+                    (PartitionFunction) (dtype, shape) -> shape));
             if (RpcTest.isThere()) {
                 RpcClient client = new RpcClient("127.0.0.1:1"); // where nobody is
                 objects.addAll(List.of(client, client.begin("x")));
+                ClusterSpec nobody = ClusterSpec.of(Map.of("ps", List.of("127.0.0.1:1"), "worker", List.of("127.0.0.1:2")));
+                Strategy servers = new Strategy(StrategyOptions.DEFAULT.kind(StrategyKind.PARAMETER_SERVER)
+                                .clusterResolver(ClusterResolver.simple(nobody)));
+                objects.add(Coordinator.create(servers, CoordinatorOptions.DEFAULT.timeout(Duration.ofMillis(1))));
             }
         }
 

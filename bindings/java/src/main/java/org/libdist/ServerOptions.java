@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.time.Duration;
+import java.util.Objects;
+import org.libdist.internal.dist_server_options;
+
+/** The rare choices of a {@link Server}. Immutable: each method gives another set of options. */
+public final class ServerOptions {
+    /** Those of libdist. */
+    public static final ServerOptions DEFAULT = new ServerOptions(0, null, 0, 0);
+
+    private final int numThreads;
+    private final String bindAddress; // null: libdist's choice
+    private final long startTimeoutNanos;
+    private final long maxMessageBytes;
+
+    private ServerOptions(int numThreads, String bindAddress, long startTimeoutNanos, long maxMessageBytes) {
+        this.numThreads = numThreads;
+        this.bindAddress = bindAddress;
+        this.startTimeoutNanos = startTimeoutNanos;
+        this.maxMessageBytes = maxMessageBytes;
+    }
+
+    /** How many closures a worker runs at a time; 0: 1. */
+    public ServerOptions numThreads(int numThreads) {
+        return new ServerOptions(numThreads, bindAddress, startTimeoutNanos, maxMessageBytes);
+    }
+
+    /** Where it listens; without it DIST_BIND_ADDRESS, or else the task's address in the cluster. */
+    public ServerOptions bindAddress(String bindAddress) {
+        Objects.requireNonNull(bindAddress, "bindAddress");
+        return new ServerOptions(numThreads, bindAddress, startTimeoutNanos, maxMessageBytes);
+    }
+
+    /** How long {@link Server#join} waits for a coordinator that has not come; zero: 600 s; negative: no limit. */
+    public ServerOptions startTimeout(Duration startTimeout) {
+        return new ServerOptions(numThreads, bindAddress, startTimeout.toNanos(), maxMessageBytes);
+    }
+
+    /** Most of one message, and so of one part of a variable; 0: 1 GiB. */
+    public ServerOptions maxMessageBytes(long maxMessageBytes) {
+        return new ServerOptions(numThreads, bindAddress, startTimeoutNanos, maxMessageBytes);
+    }
+
+    dist_server_options toNative(Uses uses) {
+        dist_server_options options = new dist_server_options();
+        uses.defer(options::delete);
+        options.setNum_threads(numThreads);
+        if (bindAddress != null) {
+            options.setBind_address(Texts.bytes(bindAddress));
+        }
+        options.setStart_timeout_ns(startTimeoutNanos);
+        options.setMax_message_bytes(maxMessageBytes);
+        return options;
+    }
+}

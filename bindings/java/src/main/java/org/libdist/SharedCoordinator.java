@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import org.libdist.internal.DistModule;
+import org.libdist.internal.dist_coordinator_options;
+
+/** The one coordinator that a strategy has, and whose partitioner it asks. Whoever asks for it holds it. */
+final class SharedCoordinator {
+    private int holders;
+    private long token; // of the partitioner; 0: none
+    private volatile PartitionTarget partitioner;
+
+    /** Makes it, or gives the one that there is. */
+    synchronized long hold(Uses uses, long strategy, CoordinatorOptions options) {
+        dist_coordinator_options raw = options.toNative(uses);
+        PartitionTarget target = null;
+        long given = 0;
+        if (holders == 0 && options.partitioner() != null) {
+            target = new PartitionTarget(options.partitioner());
+            given = Upcalls.register(target);
+            raw.set_partitioner(given);
+        }
+        long[] out = new long[1];
+        try {
+            DistModule.dist_coordinator_create(strategy, raw, out);
+        } catch (DistException e) {
+            Upcalls.unregister(given);
+            throw e;
+        }
+        if (holders++ == 0) {
+            partitioner = target;
+            token = given;
+        }
+        return out[0];
+    }
+
+    /** Ends it with its last holder. */
+    synchronized void drop(long handle) {
+        DistModule.dist_coordinator_destroy(handle);
+        if (--holders == 0) {
+            Upcalls.unregister(token);
+            partitioner = null;
+            token = 0;
+        }
+    }
+
+    boolean isPartitioning() {
+        PartitionTarget target = partitioner;
+        return target != null && target.runs();
+    }
+}
