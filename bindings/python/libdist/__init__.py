@@ -76,6 +76,7 @@ from .constants import (
     ValueKind,
 )
 from .context import get_replica, get_strategy, has_strategy, in_cross_replica_context, set_strategy
+from .coordinator import Coordinator, CoordinatorStats, VariablePart, VariableSpec
 from .cross_device import CrossDevice, HostFunctions
 from .dataset import Dataset, DatasetIterator, InputContext, Position
 from .errors import (
@@ -126,6 +127,7 @@ from .partitioner import RowPlace, Rows, fixed_shards, max_size_shards, min_size
 from .preemption import PreemptionHandler
 from .replica import Block, Replica
 from .rpc import RemoteValue, RpcCall, RpcClient, RpcServer
+from .server import Closure, Server
 from .strategy import Strategy
 from .topology import DeviceAssignment, Topology
 from .values import Value
@@ -146,6 +148,7 @@ __all__ = [
     "Cancel",
     "Cancelled",
     "Checkpoint",
+    "Closure",
     "ClusterResolver",
     "ClusterResolverOptions",
     "ClusterSpec",
@@ -153,6 +156,8 @@ __all__ = [
     "Collectives",
     "Communication",
     "CommunicationOptions",
+    "Coordinator",
+    "CoordinatorStats",
     "CrossDevice",
     "CrossDeviceKind",
     "DType",
@@ -219,6 +224,7 @@ __all__ = [
     "RpcServer",
     "ScanKind",
     "Scatter",
+    "Server",
     "Shard",
     "ShardPolicy",
     "SlurmOptions",
@@ -240,6 +246,8 @@ __all__ = [
     "ValueContext",
     "ValueKind",
     "Variable",
+    "VariablePart",
+    "VariableSpec",
     "Work",
     "aggregation_from_name",
     "aggregation_name",

@@ -40,7 +40,8 @@ def _plain(text: str) -> str:
     return text.replace("\0", "\\0").encode("utf-8", "replace").decode("utf-8")
 
 
-def _described(error: BaseException) -> str:
+def described(error: BaseException) -> str:
+    """An exception in one line."""
     name = type(error).__name__
     try:
         text = str(error)
@@ -60,7 +61,7 @@ def tell(error: BaseException) -> int:
         status = Status.CANCELLED
     elif isinstance(error, MemoryError):
         status = Status.RESOURCE_EXHAUSTED
-    return int(_cdist.fail(status, _plain(_described(error))))
+    return int(_cdist.fail(status, _plain(described(error))))
 
 
 class Failures:
@@ -90,7 +91,7 @@ class Failures:
             if other is not chosen and not repeated and hasattr(chosen, "add_note"):
                 member = "logical device" if self.of_devices else "replica"
                 whose = f"{member} {replica}" if replica >= 0 else "another call"
-                chosen.add_note(f"{whose} failed too: {_described(other)}")
+                chosen.add_note(f"{whose} failed too: {described(other)}")
         return chosen
 
     def raise_for(self, report: Optional[DistError]) -> NoReturn:
@@ -163,6 +164,15 @@ class _Callbacks(_cdist.Callbacks):
 
     def method(self, token: int, name: str, cancel: int, timeout_ns: int, args: int) -> int:
         return int(_targets[token].on_method(name, cancel, timeout_ns, args))
+
+    def closure(self, token: int, closure: int, args: int) -> int:
+        return int(_targets[token].on_closure(closure, args))
+
+    def update_variables(self, token: int, variables: int, n: int, args: int) -> int:
+        return int(_targets[token].on_update_variables(variables, n, args))
+
+    def partition(self, token: int, spec: int, partitions: int) -> int:
+        return int(_targets[token].on_partition(spec, partitions))
 
     def loop(self, token: int, begin: int, end: int) -> None:
         _targets[token].on_loop(begin, end)

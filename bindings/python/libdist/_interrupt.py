@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C during a run: the main thread may wait inside libdist, where Python cannot raise KeyboardInterrupt.
+"""Ctrl-C: the main thread may wait inside libdist, where Python cannot raise KeyboardInterrupt.
 
 Python's C handler writes each signal's number to a file descriptor at once, also while the main thread is in C. A
 thread of this module reads it and cancels the run; the main thread comes back into Python, which raises as always. No
 signal handler is installed, and whoever has a handler or a wake-up descriptor of their own keeps it.
+
+A call that nothing cancels is made by another thread of this module, for which the main thread waits in Python.
 """
 
 from __future__ import annotations
 
 import os
+import queue
 import select
 import signal
 import socket
 import threading
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 
 class _Watcher:
@@ -52,13 +55,18 @@ _main = threading.main_thread().ident
 
 
 def _forget() -> None:
-    """A forked child has the descriptors, but not the thread."""
-    global _watcher
-    _watcher = None
+    """A forked child has the descriptors, but not the threads."""
+    global _watcher, _caller
+    _watcher = _caller = None
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+
+
+def _may_be_interrupted() -> bool:
+    """Whether Ctrl-C raises KeyboardInterrupt on this thread."""
+    return threading.get_ident() == _main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 class Watch:
@@ -73,7 +81,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         global _watcher
-        if threading.get_ident() != _main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        if not _may_be_interrupted():
             return self
         if _watcher is None:
             _watcher = _Watcher()
@@ -102,3 +110,65 @@ class Watch:
             if watcher.other >= 0:
                 watcher.take()
             watcher.other = other
+
+
+class _Call:
+    """One call, and what came of it."""
+
+    def __init__(self, fn: Callable[[], Any]) -> None:
+        self.fn = fn
+        self.result: Any = None
+        self.error: Optional[BaseException] = None
+        self.over = threading.Lock()
+        self.over.acquire()
+
+    def make(self) -> None:
+        """By the thread that makes calls."""
+        try:
+            self.result = self.fn()
+        except BaseException as error:
+            self.error = error
+        self.over.release()
+
+    def take(self) -> Any:
+        """What it gave, or raises what it raised."""
+        error, self.error = self.error, None
+        if error is None:
+            return self.result
+        try:
+            raise error
+        finally:
+            del error  # whose traceback holds this frame
+
+
+class _Caller:
+    """The thread that makes the main thread's calls, one after another."""
+
+    def __init__(self) -> None:
+        self.calls: queue.SimpleQueue[Optional[_Call]] = queue.SimpleQueue()
+        threading.Thread(target=self._make, name="libdist-call", daemon=True).start()
+
+    def _make(self) -> None:
+        while (call := self.calls.get()) is not None:
+            call.make()
+            del call  # with what it gave
+
+
+_caller: Optional[_Caller] = None
+
+
+def interruptible(fn: Callable[[], Any]) -> Any:
+    """fn(), whose native call has nothing that would cancel it. Ctrl-C leaves it behind: what it gives is forgotten."""
+    global _caller
+    if not _may_be_interrupted():
+        return fn()
+    caller, _caller = _caller or _Caller(), None  # nobody has it, whatever happens here
+    call = _Call(fn)
+    caller.calls.put(call)
+    try:
+        call.over.acquire()
+    except BaseException:
+        caller.calls.put(None)
+        raise
+    _caller = caller
+    return call.take()

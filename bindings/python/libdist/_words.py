@@ -13,6 +13,8 @@ _FUNCTIONS = {
     "dist_cluster_spec_create": "ClusterSpec",
     "dist_colocate_enter": "Strategy.colocate",
     "dist_colocate_exit": "Strategy.colocate",
+    "dist_coordinator_create": "Coordinator",
+    "dist_coordinator_destroy": "Coordinator.close",
     "dist_dataset_create_from_callback": "Strategy.dataset_from_callback",
     "dist_dataset_create_from_files": "Strategy.dataset_from_files",
     "dist_dataset_create_from_function": "Strategy.dataset_from_function",
@@ -46,6 +48,9 @@ _FUNCTIONS = {
     "dist_scale_regularization_loss": "scale_regularization_loss",
     "dist_scope_enter": "Strategy.scope",
     "dist_scope_exit": "Strategy.scope",
+    "dist_server_create": "Server",
+    "dist_server_create_local": "Server.local",
+    "dist_server_destroy": "Server.close",
     "dist_slurm_expand_host_list": "slurm_hosts",
     "dist_slurm_expand_tasks_per_node": "slurm_tasks_per_node",
     "dist_strategy_create": "Strategy",
@@ -74,6 +79,9 @@ _OWNERS = (
     "metric",
     "checkpoint",
     "topology",
+    "server",
+    "closure",
+    "coordinator",
 )
 
 _FORMS = re.compile(

@@ -126,13 +126,13 @@ class RpcServer:
 
 
 class RemoteValue:
-    """What a call comes to, later. One that nobody holds any more is given up."""
+    """What a call, or a closure, comes to, later. A call whose value nobody holds any more is given up; a closure is not."""
 
-    __slots__ = ("_client", "_handle", "__weakref__")
+    __slots__ = ("_owner", "_handle", "__weakref__")
 
-    def __init__(self, handle: int, client: RpcClient) -> None:
+    def __init__(self, handle: int, owner: object) -> None:
         self._handle = handle  # takes over the reference
-        self._client = client  # whose end would end the call
+        self._owner = owner  # a client or coordinator, whose end would end the call
 
     def get(self, timeout: Optional[float] = None) -> Any:
         """Waits for the result, or raises the call's error; the same each time.
@@ -150,7 +150,7 @@ class RemoteValue:
         return bool(_cdist.dist_remote_value_ready(self._handle))
 
     def cancel(self) -> None:
-        """Ends the call with Cancelled, unless it has ended, and tells the server."""
+        """Ends it with Cancelled, unless it has ended, and tells the server. A closure that runs has its effects."""
         _cdist.dist_remote_value_cancel(self._handle)
 
     def __del__(self, _release: Any = _cdist.dist_remote_value_release) -> None:

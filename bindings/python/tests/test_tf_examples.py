@@ -7,12 +7,12 @@ import io
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import unittest
 
 import numpy as np
+from servers_together import free_addresses
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples" / "tf"
 sys.path.insert(0, str(EXAMPLES))
@@ -102,10 +102,7 @@ class Examples(unittest.TestCase):
     def test_workers_that_are_processes(self):
         for replicas in (1, 2):  # of each worker
             with self.subTest(replicas=replicas):
-                # The ports are let go of before the workers bind them; until then they are not found again.
-                with contextlib.ExitStack() as stack:
-                    held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-                    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+                addresses = free_addresses(2)
                 workers = [
                     subprocess.Popen(
                         [sys.executable, EXAMPLES / "multi_worker.py", str(w), *addresses],
@@ -125,9 +122,33 @@ class Examples(unittest.TestCase):
                 }
                 self.assertEqual([json.loads(one) for one in printed], [expected] * 2)
 
+    @unittest.skipUnless("WORKERS_ARE_PROCESSES" in os.environ, "libdist-grpc is not built")
+    def test_parameter_servers_that_are_processes(self):
+        # One worker, for which the coordinator waits: one that came after the coordinator's end would wait for another.
+        chief, *ps, worker = free_addresses(4)
+        cluster = {"chief": [chief], "ps": ps, "worker": [worker]}
+        tasks = [
+            subprocess.Popen(
+                [sys.executable, EXAMPLES / "parameter_server.py"],
+                env={**os.environ, "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for job, addresses in cluster.items()
+            for index in range(len(addresses))
+        ]
+        first, *rest = [task.communicate(timeout=120)[0] for task in tasks]
+        self.assertEqual([task.returncode for task in tasks], [0] * 4)
+        self.assertEqual(rest, [""] * 3)
+        result = json.loads(first.splitlines()[-1])
+        self.assertGreater(result["history"][-1], 0.95)
+        self.assertLess(result["loss"], 0.4)
+        places = ["/job:ps/replica:0/task:0/device:CPU:0", "/job:ps/replica:0/task:1/device:CPU:0"]
+        self.assertEqual(result["shards"], places)
+
     def test_every_example_is_run(self):
         names = {path.stem for path in EXAMPLES.glob("*.py")}
-        self.assertEqual(names, set(RESULTS) | {"custom_training", "multi_worker"})
+        self.assertEqual(names, set(RESULTS) | {"custom_training", "multi_worker", "parameter_server"})
 
     def test_every_example_lists_its_changes(self):
         for path in EXAMPLES.glob("*.py"):

@@ -101,6 +101,8 @@ class Names(unittest.TestCase):
             tf.constant(1.0),
             tf.Variable(1),
         ]
+        places += [tf.distribute.coordinator, tf.distribute.experimental.coordinator, tf.distribute.Server]
+        places += [tf.distribute.coordinator.ClusterCoordinator, tf.distribute.ParameterServerStrategy]
         places += [tf.distribute.get_replica_context(), tf.train.Checkpoint(), tf.keras.metrics.Mean(), tf.Module()]
         places += [tf.Variable, tf.distribute.MirroredStrategy, tf.train.Checkpoint, tf.keras.metrics.Metric]
         for place in places:

@@ -8,15 +8,19 @@ import numpy as np
 import libdist
 from libdist import (
     Aggregation,
+    Closure,
     ClusterResolver,
     ClusterResolverOptions,
     ClusterSpec,
+    Coordinator,
     DeviceAssignment,
     DistError,
     Partition,
     ReduceOp,
+    RemoteValue,
     Replica,
     ResolverFunctions,
+    Server,
     Shard,
     Strategy,
     StrategyKind,
@@ -84,9 +88,34 @@ def clusters() -> ClusterResolver:
     return resolver
 
 
+def train(closure: Closure, x: libdist.Array) -> libdist.Array:
+    """A closure."""
+    w: libdist.Array = closure.read("w")
+    both: list[libdist.Array] = closure.read(["w", "b"])
+    closure.assign_sub("w", x * w + both[1])
+    return w
+
+
+def servers() -> None:
+    """A worker, and what a coordinator would do with it."""
+    with Server.local(num_threads=2) as server:
+        server.register("train", train)
+        print(server.target)
+
+    def schedule(coordinator: Coordinator) -> libdist.Array:
+        coordinator.create_variable("w", np.zeros(3), partitions=[1])
+        remote: RemoteValue = coordinator.schedule("train", np.ones(3), timeout=1.0)
+        coordinator.join()
+        print(remote.ready, coordinator.variable_part("w", 0).device, coordinator.query().completed)
+        return coordinator.read("w")
+
+    print(schedule)
+
+
 def main() -> float:
     """The rest of it."""
     logical_devices()
+    servers()
     resolver = clusters()
     with Strategy(
         2, devices=["CPU:0", "CPU:1"], log=lambda level, line: None, cluster_resolver=resolver

@@ -12,6 +12,7 @@ import libdist
 from libdist._runs import current
 
 from ._module import variables_in, watch
+from ._remote import RemoteVariable
 from ._variable import Variable
 
 COUNTER = "save_counter"
@@ -42,8 +43,15 @@ def owner_of(variables: dict[str, Variable]) -> libdist.Strategy:
     return next(owners, libdist.get_strategy())
 
 
+def _has(owner: libdist.Strategy, variable: Variable) -> bool:
+    """Whether it is a variable of the owner's in this process."""
+    return variable._owner is owner and not isinstance(variable, RemoteVariable)
+
+
 def _value(variable: Variable) -> Any:
     """The value of another strategy's variable, as reading it there would give."""
+    if isinstance(variable, RemoteVariable):
+        return np.asarray(variable)
     native = variable._native
     copies = [np.array(native._copy(copy)) for copy in range(native.num_copies)]
     if native.synchronization != libdist.Synchronization.ON_READ or len(copies) == 1:
@@ -59,6 +67,9 @@ def _value(variable: Variable) -> Any:
 
 def _give(variable: Variable, value: Any) -> None:
     """The other way."""
+    if isinstance(variable, RemoteVariable):
+        variable.assign(value)
+        return
     native = variable._native
     summed = native.synchronization == libdist.Synchronization.ON_READ and native.aggregation == libdist.Aggregation.SUM
     if summed and native.num_copies > 1:
@@ -88,7 +99,7 @@ def save(checkpoint: Any, path: str) -> bool:
     natives: dict[str, libdist.Variable] = {}
     passing = []
     for name, variable in held.items():
-        if variable._owner is owner:
+        if _has(owner, variable):
             natives[name] = variable._native
         else:
             passing.append(owner.variable(_value(variable), name=name))
@@ -182,7 +193,7 @@ def load(checkpoint: Any, path: str) -> Status:
     owner = owner_of(held)
     with libdist.Checkpoint(owner, path) as file:
         names = set(file.names())
-        ours = {name: one for name, one in held.items() if name in names and one._owner is owner}
+        ours = {name: one for name, one in held.items() if name in names and _has(owner, one)}
         for name, variable in ours.items():
             shape = tuple(file.spec(name)[1])
             if shape != tuple(variable.shape):

@@ -22,8 +22,6 @@ _FIT = (
 )
 _RUN = "it is TensorFlow 1's form: strategy.run(fn, args=(next(iterator),))"
 _ITERATOR = "it is TensorFlow 1's form: iter(strategy.experimental_distribute_dataset(dataset))"
-_WORKERS = "a worker needs nothing but MultiWorkerMirroredStrategy() in a process that TF_CONFIG makes one, as dist-launch does"
-_SERVERS = "there are no parameter servers in this version: CentralStorageStrategy keeps variables in one place"
 _SESSION = "there is no session: options are arguments of the strategy"
 _SERVICE = "it asks a service over the network: ask it yourself, and write a subclass of ClusterResolver"
 _TPU = "the devices are this host's CPUs"
@@ -86,12 +84,10 @@ REASONS = {
     "tf.distribute.Strategy.initialize": _GRAPH,
     "tf.distribute.Strategy.finalize": "strategy.close() ends its threads",
     "tf.distribute.Strategy.make_input_fn": _ITERATOR,
-    "tf.distribute.ParameterServerStrategy": _SERVERS,
-    "tf.distribute.experimental.ParameterServerStrategy": _SERVERS,
     "tf.distribute.experimental.partitioners": "a partitioner of the program's own is a Partitioner",
-    "tf.distribute.experimental.coordinator": _SERVERS,
-    "tf.distribute.coordinator": _SERVERS,
-    "tf.distribute.Server": _WORKERS,
+    "tf.distribute.coordinator": "of a ClusterCoordinator there are schedule(), join(), done(), fetch(), "
+    "create_per_worker_dataset() and create_per_worker_value()",
+    "tf.distribute.Server": "of a server there are start(), join(), target, server_def and create_local_server()",
     "tf.distribute.experimental.PreemptionCheckpointHandler": "of a handler there are run(), "
     "save_checkpoint_if_preempted(), watch_preemption_scope() and total_run_calls",
     "tf.distribute.experimental.PreemptionWatcher": "whoever learns of a preemption tells a PreemptionCheckpointHandler: "

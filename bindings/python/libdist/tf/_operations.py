@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ._closures import make_function
 from ._composites import Composite
 from ._nest import map_leaves
 from ._numbers import convert_to_tensor
@@ -81,7 +82,10 @@ def reduce_mean(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = 
 
 
 def function(func: Any = None, **_: Any) -> Any:
-    """The function as it is, whose numbers become tensors: nothing is traced or compiled. With or without arguments."""
+    """The function as it is, whose numbers become tensors: nothing is traced or compiled. With or without arguments.
+
+    Workers of a ClusterCoordinator find it by its name: _closures.py.
+    """
     if func is None:
         return function
 
@@ -89,6 +93,7 @@ def function(func: Any = None, **_: Any) -> Any:
     def called(*args: Any, **kwargs: Any) -> Any:
         return map_leaves(_result, func(*args, **kwargs))
 
+    make_function(called, func)
     return called
 
 

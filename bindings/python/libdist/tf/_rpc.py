@@ -15,12 +15,21 @@ from ._numbers import convert_to_tensor
 from ._tensor import tensor_of
 
 
-def _sent(nest: Any) -> Any:
+def sent(nest: Any) -> Any:
     """Numbers and arrays as tensors of TensorFlow's dtypes; texts and None as they are."""
-    return map_leaves(lambda leaf: leaf if leaf is None or isinstance(leaf, str) else convert_to_tensor(leaf), nest)
+    return map_leaves(_sent, nest)
 
 
-def _received(nest: Any) -> Any:
+def _sent(leaf: Any) -> Any:
+    if leaf is None or isinstance(leaf, str):
+        return leaf
+    tensor = convert_to_tensor(leaf)
+    if tensor.dtype == object:
+        raise libdist.InvalidArgument(f"{type(leaf).__name__} is no tensor, and cannot be sent to another process")
+    return tensor
+
+
+def received(nest: Any) -> Any:
     return map_leaves(lambda leaf: tensor_of(leaf) if isinstance(leaf, np.ndarray) else leaf, nest)
 
 
@@ -37,7 +46,7 @@ class StatusOrResult:
         if self._known:
             return
         try:
-            self._value = _received(self._remote.get())
+            self._value = received(self._remote.get())
         except libdist.DistError as error:
             self._error = error
         self._known = True
@@ -90,7 +99,7 @@ class Server(Refusing):
         """Offers func(*args) under a name, before start()."""
         if not callable(func):
             raise ValueError("Only TF functions are supported with Register method")  # TensorFlow's words
-        self._native.register(method_name, lambda _, *args: _sent(func(*_received(args))))
+        self._native.register(method_name, lambda _, *args: sent(func(*received(args))))
 
     def start(self) -> None:
         """Listens."""
@@ -132,7 +141,7 @@ class Client(Refusing):
         elif not isinstance(args, (list, tuple)):
             args = (args,)
         timeout = self._timeout(timeout_in_ms)
-        return StatusOrResult(self._native.begin(method_name, *_sent(tuple(args)), timeout=timeout))
+        return StatusOrResult(self._native.begin(method_name, *sent(tuple(args)), timeout=timeout))
 
     def _timeout(self, timeout_in_ms: int) -> Optional[float]:
         timeout_in_ms = timeout_in_ms or self._timeout_in_ms

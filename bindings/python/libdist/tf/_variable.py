@@ -17,6 +17,8 @@ from ._copies import Assignable, Copy, in_place, scatter_in_place
 from ._missing import RefusingType
 from ._numbers import convert_to_tensor
 from ._options import VariableAggregation, VariableSynchronization, native_aggregation, native_synchronization
+from ._remote import RemoteVariable
+from ._remote import owner as owner_of_servers
 from ._tensor import TensorShape, described, plain, tensor_of
 from ._values import DistributedValues, PerReplica
 
@@ -25,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class _VariableType(RefusingType):
-    """A copy of a variable is a tf.Variable too, as in TensorFlow."""
+    """A copy of a variable is a tf.Variable too, as in TensorFlow, and one on parameter servers is."""
 
     def __instancecheck__(cls, thing: Any) -> bool:
-        return type.__instancecheck__(cls, thing) or isinstance(thing, Copy)
+        return type.__instancecheck__(cls, thing) or isinstance(thing, (Copy, RemoteVariable))
 
 
 class Variable(Assignable, metaclass=_VariableType):
@@ -37,6 +39,9 @@ class Variable(Assignable, metaclass=_VariableType):
     _of_metric = False  # then a number that all replicas give is a number of each
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        servers = owner_of_servers()
+        if servers is not None:
+            return servers._make_variable(*args, **kwargs)
         replica = libdist.get_replica()
         if replica is None:
             return super().__new__(cls)
@@ -274,8 +279,8 @@ _faces: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary
 
 
 def is_variable(thing: Any) -> bool:
-    """Whether it is a variable, and not one copy of it."""
-    return isinstance(thing, Variable) and not isinstance(thing, Copy)
+    """Whether it is a variable of libdist's, and not one copy of it, nor on parameter servers."""
+    return isinstance(thing, Variable) and not isinstance(thing, (Copy, RemoteVariable))
 
 
 def _wanted(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tf.distribute over libdist: its names, in TensorFlow's words."""
 
-from . import _rpc
+from . import _coordinator, _rpc
 from ._cluster import (
     ClusterResolver,
     KubernetesClusterResolver,
@@ -34,9 +34,11 @@ from ._options import (
     RunOptions,
     ValueContext,
 )
+from ._parameter_servers import ParameterServerStrategy
 from ._partitioners import FixedShardsPartitioner, MaxSizePartitioner, MinSizePartitioner, Partitioner
 from ._preemption import PreemptionCheckpointHandler
 from ._resolver import TPUClusterResolver
+from ._servers import Server
 from ._strategy import (
     CentralStorageStrategy,
     MirroredStrategy,
@@ -63,6 +65,15 @@ cluster_resolver = Namespace(
 )
 """tf.distribute.cluster_resolver."""
 
+coordinator = Namespace(
+    "tf.distribute.coordinator",
+    ClusterCoordinator=_coordinator.ClusterCoordinator,
+    PerWorkerValue=_coordinator.PerWorkerValues,
+    RemoteValue=_coordinator.RemoteValue,
+    experimental_get_current_worker_index=_coordinator.experimental_get_current_worker_index,
+)
+"""tf.distribute.coordinator."""
+
 experimental = Namespace(
     "tf.distribute.experimental",
     CentralStorageStrategy=CentralStorageStrategy,
@@ -71,10 +82,17 @@ experimental = Namespace(
     CommunicationImplementation=CommunicationImplementation,
     CommunicationOptions=CommunicationOptions,
     MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategyV1,
+    ParameterServerStrategy=ParameterServerStrategy,
     PreemptionCheckpointHandler=PreemptionCheckpointHandler,
     TPUStrategy=TPUStrategyV1,
     TerminationConfig=TerminationConfig,
     ValueContext=ValueContext,
+    coordinator=Namespace(
+        "tf.distribute.experimental.coordinator",
+        ClusterCoordinator=_coordinator.ClusterCoordinator,
+        PerWorkerValues=_coordinator.PerWorkerValues,
+        RemoteValue=_coordinator.RemoteValue,
+    ),
     partitioners=Namespace(
         "tf.distribute.experimental.partitioners",
         FixedShardsPartitioner=FixedShardsPartitioner,
@@ -100,15 +118,18 @@ __all__ = [
     "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",
+    "ParameterServerStrategy",
     "PerReplica",
     "ReduceOp",
     "ReductionToOneDevice",
     "ReplicaContext",
     "RunOptions",
+    "Server",
     "Strategy",
     "StrategyExtended",
     "TPUStrategy",
     "cluster_resolver",
+    "coordinator",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

@@ -13,6 +13,7 @@ import libdist
 from ._missing import Refusing, missing
 from ._numbers import convert_to_tensor
 from ._options import VariableAggregation, VariableSynchronization
+from ._remote import owner as owner_of_servers
 from ._tensor import plain, tensor_of
 from ._variable import Variable
 
@@ -137,6 +138,44 @@ def _read(result: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
+def _sums(kind: libdist.MetricKind, values: Any, labels: Any, weights: Any) -> tuple[Any, Any]:
+    """What a batch adds: the sum of weight * value, and that of the weights. As libdist's metrics, but for the rounding."""
+    x = np.asarray(values)
+    if kind == libdist.MetricKind.ACCURACY:
+        labels = np.asarray(labels)
+        if x.ndim == labels.ndim + 1:
+            x = np.argmax(np.where(np.isnan(x), -np.inf, x), axis=-1)
+        if x.shape != labels.shape:
+            raise libdist.InvalidArgument(f"predictions have the shape {np.shape(values)}, labels {labels.shape}")
+        x = x == labels
+    x = x.astype(np.float64)
+    if weights is None:
+        return x.sum(), np.float64(x.size)
+    w = np.asarray(weights, np.float64)
+    w = np.broadcast_to(w[..., None] if 0 < w.ndim == x.ndim - 1 else w, x.shape)
+    return (w * x).sum(), w.sum()
+
+
+class _OnServers:
+    """The state of a metric of a ParameterServerStrategy: two numbers on parameter servers, in float64."""
+
+    def __init__(self, name: str) -> None:
+        self.total = Variable(np.float64(0), name=f"{name}/total")
+        self.weight = Variable(np.float64(0), name=f"{name}/weight")
+
+    def add(self, total: Any, weight: Any) -> None:
+        """Once the function on the worker has returned."""
+        self.total.assign_add(total)
+        self.weight.assign_add(weight)
+
+    def result(self, kind: libdist.MetricKind) -> Any:
+        total = self.total.numpy()
+        if kind == libdist.MetricKind.SUM:
+            return total
+        weight = self.weight.numpy()
+        return total / weight if weight else np.float64(0)
+
+
 class _Native(Metric):
     """A metric of libdist's own."""
 
@@ -145,9 +184,15 @@ class _Native(Metric):
     def __init__(self, name: Optional[str] = None, dtype: Any = None) -> None:
         """dtype: of what result() gives; float32 by default."""
         super().__init__(dtype, name)
-        self._native = libdist.Metric(libdist.get_strategy(), self._kind, self._name)
+        self._on_servers = None if owner_of_servers() is None else _OnServers(self._name)
+        if self._on_servers is None:
+            self._native = libdist.Metric(libdist.get_strategy(), self._kind, self._name)
 
     def _update(self, values: Any, labels: Any, sample_weight: Any) -> None:
+        if self._on_servers is not None:
+            given = [None if one is None else plain(convert_to_tensor(one)) for one in (values, labels, sample_weight)]
+            self._on_servers.add(*_sums(self._kind, *given))
+            return
         replica = libdist.get_replica()
         if replica is None:
             raise libdist.FailedPrecondition("update_state() belongs to the replica function: strategy.run(fn)")
@@ -158,17 +203,24 @@ class _Native(Metric):
     @property
     def variables(self) -> list[Variable]:
         """What holds its state."""
+        if self._on_servers is not None:
+            return [self._on_servers.total, self._on_servers.weight]
         return [Variable._of(self._native.variable)]
 
     weights = variables
 
     def result(self) -> Any:
         """The metric over all updates of all replicas since it was made or reset."""
-        return tensor_of(np.asarray(self._native.result(), self._dtype))
+        result = self._native.result() if self._on_servers is None else self._on_servers.result(self._kind)
+        return tensor_of(np.asarray(result, self._dtype))
 
     def reset_state(self) -> None:
         """Forgets all updates of all replicas."""
-        self._native.reset()
+        if self._on_servers is None:
+            self._native.reset()
+        else:
+            for variable in self.variables:
+                variable.assign(0.0)
 
 
 class Sum(_Native):

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The coordinator of a job with parameter servers (TensorFlow: ClusterCoordinator with a ParameterServerStrategy).
+
+It keeps variables on the tasks of job "ps", and gives closures to those of job "worker": server.py. What is promised of
+workers that are lost is in libdist's headers, coordinator.h.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
+
+from . import _calls, _cdist, _tensors, values
+from ._interrupt import Watch, interruptible
+from ._options import nanoseconds
+from ._tensors import Array, TensorLike, numpy_dtype
+from .cancel import Cancel, handle_of
+from .checkpoint import Path
+from .constants import Assign, DType
+from .errors import FailedPrecondition, InvalidArgument
+from .rpc import RemoteValue
+from .server import Reader, arguments_of, slices_of
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+PartitionFn = Callable[[tuple[int, ...], Any], Sequence[int]]
+"""partitioner(shape, dtype): into how many parts each dimension is divided, the first at least 1 and all others 1."""
+
+
+class VariableSpec(NamedTuple):
+    """What a variable on parameter servers is like."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    num_parts: int
+    """Into how many parts its first dimension is divided."""
+
+
+class VariablePart(NamedTuple):
+    """A part of a variable: its rows begin .. begin + rows - 1."""
+
+    device: str
+    """Where it lies: "/job:ps/replica:0/task:1/device:CPU:0"."""
+    begin: int
+    rows: int
+
+
+class CoordinatorStats(NamedTuple):
+    """What a coordinator does, in numbers."""
+
+    num_ps: int
+    num_workers: int
+    workers_up: int
+    """That have work, or may have it."""
+    queued: int
+    """Closures that no worker has."""
+    in_flight: int
+    """That one has."""
+    scheduled: int
+    """In all."""
+    completed: int
+    """That ended well."""
+    failed: int
+    cancelled: int
+    losses: int
+    """How often a closure came back from a worker."""
+    mark: int
+    """All closures below have ended."""
+    bytes_sent: int
+    """To all servers: messages, without what gRPC adds."""
+    bytes_received: int
+
+
+class _Asking(threading.local):
+    """What a partitioner raised in the call that this thread makes."""
+
+    failures: Optional[_calls.Failures] = None
+
+
+_asking = _Asking()
+
+
+class _Partitioner:
+    """What the token of a partitioner stands for."""
+
+    def __init__(self, fn: PartitionFn) -> None:
+        self.fn = fn
+
+    def on_partition(self, spec: int, partitions: int) -> int:
+        try:
+            _, dtype, shape, *_ = _cdist.tensor_at(spec, 0)
+            given = [int(number) for number in self.fn(shape, numpy_dtype(dtype))]
+            if len(given) != len(shape):
+                raise InvalidArgument(f"the partitioner gave {given} for the shape {shape}: one for each dimension")
+            for dimension, number in enumerate(given):
+                _cdist.set_number_at(partitions, dimension, number)
+            return 0
+        except BaseException as error:
+            failures = _asking.failures
+            return _calls.tell(error) if failures is None else failures.add(error)
+
+
+class _Shared:
+    """What the Coordinators of one strategy share: the partitioner, which is used until the last of them is closed."""
+
+    def __init__(self, token: int) -> None:
+        self.token = token
+
+    def __del__(self, _release: Any = _calls.release) -> None:
+        _release(self.token)
+
+
+_shared: weakref.WeakValueDictionary[int, _Shared] = weakref.WeakValueDictionary()
+_creating = threading.Lock()
+
+
+class Coordinator(Reader):
+    """Keeps variables on parameter servers, and has workers run closures: side by side, none waits for another.
+
+    strategy = libdist.Strategy(kind=StrategyKind.PARAMETER_SERVER)   # TF_CONFIG says which servers there are
+    with libdist.Coordinator(strategy) as coordinator:
+        coordinator.create_variable("w", np.zeros(10))
+        for batch in batches:
+            coordinator.schedule("train", batch)
+        coordinator.join()
+        print(coordinator.read("w"))
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        *,
+        max_queued: int = 0,
+        closures_per_worker: int = 0,
+        max_losses: int = 0,
+        timeout: Optional[float] = None,
+        max_message_bytes: int = 0,
+        partitioner: Optional[PartitionFn] = None,
+    ) -> None:
+        """Waits for nobody. A strategy has one: where there is one already, it is that one, and options are not read.
+
+        max_queued: closures that have no end, beyond which schedule() waits; 0: 262,144. closures_per_worker: that a
+        worker has at a time; 0: 1. max_losses: workers that one closure may be lost with; 0: 16. timeout: seconds, of
+        calls that have none of their own; None: the strategy's; negative: no limit. max_message_bytes: of one message;
+        0: 1 GiB. partitioner: of variables that do not say into how many parts they are divided; None: they stay whole.
+        """
+        self._handle = 0
+        self._strategy = strategy
+        options = _cdist.dist_coordinator_options()
+        options.max_queued, options.closures_per_worker = max_queued, closures_per_worker
+        options.max_losses, options.max_message_bytes = max_losses, max_message_bytes
+        options.timeout_ns = nanoseconds(timeout)
+        shared = _Shared(0 if partitioner is None else _calls.keep(_Partitioner(partitioner)))
+        if partitioner is not None:
+            options.set_partitioner(shared.token)
+        native = strategy._native("dist_coordinator_create")
+        with _creating:
+            self._handle = _cdist.dist_coordinator_create(native, options)
+            self._kept: Optional[_Shared] = _shared.setdefault(self._handle, shared)
+        strategy._children.add(self)
+        _coordinators.add(self)
+
+    @property
+    def strategy(self) -> Strategy:
+        """Whose coordinator it is."""
+        return self._strategy
+
+    # ---- variables -------------------------------------------------------------------------------------------------
+
+    def create_variable(
+        self,
+        name: str,
+        initial: TensorLike,
+        *,
+        max_staleness: int = 0,
+        partitions: Optional[Sequence[int]] = None,
+        colocate_with: Optional[str] = None,
+    ) -> None:
+        """Creates a variable; the parameter servers get variables, and parts of divided ones, in turn.
+
+        max_staleness: how many of a worker's closures a cached read may be old; 0: nothing is cached. partitions: into
+        how many parts each dimension is divided; None: as the partitioner says. colocate_with: a variable whose parts its
+        parts lie with, as an optimizer's state does.
+        """
+        handle = self._native()
+        options = _cdist.dist_ps_variable_options()
+        options.max_staleness, options.colocate_with = max_staleness, colocate_with
+        if partitions is not None:
+            options.set_partitions(list(partitions), len(partitions))
+        given = [_tensors.give(initial)]
+
+        def create() -> None:
+            _asking.failures = failures = _calls.Failures()
+            try:
+                _calls.call(failures, _cdist.dist_coordinator_create_variable, handle, name, given, options)
+            finally:
+                _asking.failures = None
+
+        interruptible(create)
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables, in the order of their creation."""
+        handle = self._native()
+        count = _cdist.dist_coordinator_num_variables(handle)
+        return [str(_cdist.dist_coordinator_variable_name(handle, index)) for index in range(count)]
+
+    def variable_spec(self, name: str) -> VariableSpec:
+        """What a variable is like."""
+        (_, dtype, shape, *_), num_parts = _cdist.dist_coordinator_variable_spec(self._native(), name)
+        return VariableSpec(DType(dtype), tuple(shape), int(num_parts))
+
+    def variable_part(self, name: str, part: int) -> VariablePart:
+        """Where a part of a variable lies, and which rows it has."""
+        return VariablePart(*_cdist.dist_coordinator_variable_part(self._native(), name, part))
+
+    def _read(self, names: Sequence[str]) -> list[Any]:
+        handle = self._native()
+
+        def read() -> list[Any]:
+            return [values.owned(value) for value in _cdist.dist_coordinator_read(handle, names, len(names))]
+
+        result: list[Any] = interruptible(read)
+        return result
+
+    def read_rows(self, name: str, indices: Any) -> Array:
+        """Rows of a variable, as an embedding is looked up: indices are int32 or int64 [k]."""
+        handle, given = self._native(), values.make(_cdist.dist_get_strategy(), indices)
+        rows: Array = interruptible(
+            lambda: values.owned(_cdist.dist_coordinator_read_rows(handle, name, given._handle))
+        )
+        return rows
+
+    def assign(self, name: str, value: Any, how: int = Assign.SET) -> None:
+        """Changes a variable at once: `how` is an Assign."""
+        handle, given = self._native(), values.make(_cdist.dist_get_strategy(), value)
+        interruptible(lambda: _cdist.dist_coordinator_assign(handle, name, int(how), given._handle))
+
+    def scatter(self, name: str, how: int, slices: Any) -> None:
+        """Changes rows at once: `how` is a Scatter, slices are (values [k, ...], indices [k])."""
+        handle, given = self._native(), slices_of(slices)
+        interruptible(lambda: _cdist.dist_coordinator_scatter(handle, name, int(how), given._handle))
+
+    def update(self, function: str, names: Sequence[str], *arguments: Any) -> None:
+        """Changes variables that lie alike, at once, by what the parameter servers have: Server.register_update()."""
+        handle, given, all_names = self._native(), arguments_of(arguments), list(names)
+        native = _cdist.dist_coordinator_update
+        interruptible(lambda: native(handle, function, all_names, len(all_names), values.handle_of(given)))
+
+    def save(self, path: Path) -> None:
+        """Writes a checkpoint of all variables. Closures go on meanwhile: which of them are in it, it knows."""
+        handle, where = self._native(), os.fspath(path)
+        interruptible(lambda: _cdist.dist_coordinator_save(handle, where))
+
+    def restore(self, path: Path) -> int:
+        """Gives all variables the values of a checkpoint, before the first closure.
+
+        It gives the number of the first closure to schedule again, in the same order: those after it whose effects are
+        in the file already change nothing a second time. 0 for files of other programs.
+        """
+        handle, where = self._native(), os.fspath(path)
+        return int(interruptible(lambda: _cdist.dist_coordinator_restore(handle, where)))
+
+    # ---- closures --------------------------------------------------------------------------------------------------
+
+    def schedule(
+        self, function: str, *arguments: Any, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+    ) -> RemoteValue:
+        """Has a worker run what it has registered as `function`: what that comes to, later.
+
+        Raises what an earlier closure failed with, once; nothing is scheduled then. The memory of arrays is used until
+        the closure has ended. timeout: seconds, for a place in the queue; None: the coordinator's.
+        """
+        given = arguments_of(arguments)
+        cancel = Cancel() if cancel is None else cancel
+        options = _cdist.dist_schedule_options()
+        options.timeout_ns, options.cancel = nanoseconds(timeout), handle_of(cancel)
+        with Watch(cancel.signal):
+            remote = _cdist.dist_coordinator_schedule(self._native(), function, values.handle_of(given), options)
+        return RemoteValue(remote, self)
+
+    def join(self, timeout: Optional[float] = None, cancel: Optional[Cancel] = None) -> None:
+        """Waits until all closures have ended; raises what one failed with, once.
+
+        timeout: seconds; None: the coordinator's; negative: no limit. DeadlineExceeded names a server that is not there.
+        """
+        cancel = Cancel() if cancel is None else cancel
+        with Watch(cancel.signal):
+            _cdist.dist_coordinator_join(self._native(), nanoseconds(timeout), cancel._native())
+
+    def done(self) -> bool:
+        """Whether all closures have ended; raises what one failed with, once."""
+        return bool(_cdist.dist_coordinator_done(self._native()))
+
+    def create_per_worker(self, name: str, function: str, *arguments: Any) -> None:
+        """Has each worker run `function` once, and keep what it returns for its closures: Closure.per_worker(name).
+
+        That may be any object: it is not sent. A worker that returns runs it again.
+        """
+        handle, given = self._native(), arguments_of(arguments)
+        native = _cdist.dist_coordinator_create_per_worker
+        interruptible(lambda: native(handle, name, function, values.handle_of(given)))
+
+    def query(self) -> CoordinatorStats:
+        """What the coordinator does now, in numbers."""
+        record = _cdist.dist_coordinator_stats()
+        _cdist.dist_coordinator_query(self._native(), record)
+        return CoordinatorStats(*(getattr(record, name) for name in CoordinatorStats._fields))
+
+    def write_trace(self) -> str:
+        """The latest closures as a trace for Perfetto or chrome://tracing, a row for each worker: JSON."""
+        text = _cdist.Text()
+        text.write_coordinator_trace(self._native())
+        return str(text.text())
+
+    # ---- its end ---------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Ends the coordinator, once all Coordinators of its strategy are closed.
+
+        Closures that have no end are Cancelled, and the servers end. Remote values stay readable.
+        """
+        handle, self._handle = self._handle, 0
+        if handle:
+            _cdist.dist_coordinator_destroy(handle)
+        self._kept = None
+
+    def __enter__(self) -> Coordinator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_coordinator_destroy) -> None:
+        if self._handle:
+            _destroy(self._handle)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the coordinator is closed")
+        return self._handle
+
+
+_coordinators: weakref.WeakSet[Coordinator] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Before the interpreter goes, and before servers of this process: they hear of it."""
+    for coordinator in list(_coordinators):
+        coordinator.close()

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers: the tasks of a cluster that a Coordinator gives work to (TensorFlow: tf.distribute.Server).
+
+A parameter server, a task of job "ps", keeps variables; a worker, a task of job "worker", runs closures. What the
+environment says of how they speak, and what is promised of closures that are lost, are in libdist's headers, server.h.
+"""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from typing import Any, Callable, Optional, Sequence, Union, overload
+
+from . import _calls, _cdist, _tensors, values
+from ._interrupt import Watch
+from ._options import nanoseconds
+from ._tensors import Array
+from .cancel import Cancel
+from .cluster import ClusterSpec, id_number
+from .constants import Assign
+from .errors import FailedPrecondition
+from .values import Value
+
+
+def arguments_of(arguments: Sequence[Any]) -> Optional[Value]:
+    """What goes to a function of another process, as its tuple of arguments; None for none."""
+    return values.make(_cdist.dist_get_strategy(), tuple(arguments)) if arguments else None
+
+
+def given_to(args: int) -> Sequence[Any]:
+    """What a function gets: the items of a tuple or list, no argument for nothing, one for anything else."""
+    given = values.borrowed(args)
+    if isinstance(given, (list, tuple)):
+        return given
+    return () if given is None else (given,)
+
+
+def slices_of(slices: Any) -> Value:
+    """Rows of a variable: (values, indices), or a Value that has them."""
+    if isinstance(slices, Value):
+        return slices
+    if not isinstance(slices, tuple) or len(slices) != 2:
+        raise TypeError("slices are a pair, (values, indices), or Value.indexed_slices()")
+    from .strategy import current_strategy
+
+    return Value.indexed_slices(current_strategy(), *slices)
+
+
+class Reader:
+    """Variables by name: what a Closure and a Coordinator have in common."""
+
+    def _read(self, names: Sequence[str]) -> list[Any]:
+        raise NotImplementedError
+
+    @overload
+    def read(self, names: str) -> Array: ...
+
+    @overload
+    def read(self, names: Union[list[str], tuple[str, ...]]) -> list[Array]: ...
+
+    def read(self, names: Union[str, list[str], tuple[str, ...]]) -> Any:
+        """The value of a variable, or a list of those of several. Those of one parameter server are of one moment."""
+        if isinstance(names, str):
+            return self._read([names])[0]
+        return self._read(list(names))
+
+    def assign(self, name: str, value: Any, how: int = Assign.SET) -> None:
+        """Gives a variable a value, or adds it to, or subtracts it from the variable: `how` is an Assign."""
+        raise NotImplementedError
+
+    def assign_add(self, name: str, value: Any) -> None:
+        """assign() with Assign.ADD."""
+        self.assign(name, value, Assign.ADD)
+
+    def assign_sub(self, name: str, value: Any) -> None:
+        """assign() with Assign.SUB."""
+        self.assign(name, value, Assign.SUB)
+
+
+class Closure(Reader):
+    """What a function on a worker knows of the job, while it runs; for the thread that runs it.
+
+    What it changes is changed once it has returned, all of it or nothing: its reads do not see that. The memory of
+    arrays that it gives is used until then.
+    """
+
+    __slots__ = ("name", "id", "worker", "_handle")
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self.name = str(_cdist.dist_closure_name(handle))
+        """By which it was scheduled."""
+        self.id = int(_cdist.dist_closure_id(handle))
+        """How many closures were scheduled before it; -1: it makes a per-worker value."""
+        self.worker = int(_cdist.dist_closure_worker(handle))
+        """Which worker runs it: the index of its task."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody wants its result any more: another closure has failed, or the coordinator is gone."""
+        return not self._handle or bool(_cdist.dist_cancel_signalled(_cdist.dist_closure_cancel(self._handle)))
+
+    def _read(self, names: Sequence[str]) -> list[Any]:
+        return [values.owned(handle) for handle in _cdist.dist_closure_read(self._native(), names, len(names))]
+
+    def read_rows(self, name: str, indices: Any) -> Array:
+        """Rows of a variable, as an embedding is looked up: indices are int32 or int64 [k]."""
+        given = values.make(_cdist.dist_get_strategy(), indices)
+        rows: Array = values.owned(_cdist.dist_closure_read_rows(self._native(), name, given._handle))
+        return rows
+
+    def assign(self, name: str, value: Any, how: int = Assign.SET) -> None:
+        """Changes a variable, once the closure has ended well: `how` is an Assign."""
+        given = values.make(_cdist.dist_get_strategy(), value)
+        _cdist.dist_closure_assign(self._native(), name, int(how), given._handle)
+
+    def scatter(self, name: str, how: int, slices: Any) -> None:
+        """Changes rows, once the closure has ended well: `how` is a Scatter, slices are (values, indices)."""
+        given = slices_of(slices)
+        _cdist.dist_closure_scatter(self._native(), name, int(how), given._handle)
+
+    def update(self, function: str, names: Sequence[str], *arguments: Any) -> None:
+        """Changes variables that lie alike, once the closure has ended well, by what Server.register_update() has."""
+        given = arguments_of(arguments)
+        _cdist.dist_closure_update(self._native(), function, list(names), len(names), values.handle_of(given))
+
+    def per_worker(self, name: str) -> Any:
+        """What Coordinator.create_per_worker() has made on this worker: the very object."""
+        given = values.owned(_cdist.dist_closure_per_worker(self._native(), name))
+        return given.thing if isinstance(given, _Own) else given
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the closure is over")
+        return self._handle
+
+
+class _Own:
+    """A per-worker value as it is: libdist would take a list for a nest, and an array for a tensor."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+
+class _Function:
+    """What the token of a closure's function stands for."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def on_closure(self, handle: int, args: int) -> int:
+        closure = Closure(handle)
+        try:
+            result = self.fn(closure, *given_to(args))
+            if closure.id < 0:
+                result = _Own(result)
+            return values.hand_over(_cdist.dist_get_strategy(), result)
+        except BaseException as error:
+            return -_calls.tell(error)
+        finally:
+            closure._handle = 0  # libdist's, until the function has returned
+
+
+class _UpdateFunction:
+    """What the token of an update function stands for."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn: Callable[..., None]) -> None:
+        self.fn = fn
+
+    def on_update_variables(self, variables: int, n: int, args: int) -> int:
+        try:
+            self.fn([_tensors.view_at(variables, i, writable=True) for i in range(n)], *given_to(args))
+            return 0
+        except BaseException as error:
+            return _calls.tell(error)
+
+
+class Server:
+    """A task that a coordinator gives work to.
+
+    server = libdist.Server()                  # the task that TF_CONFIG says
+    server.register("train", train)
+    server.start()
+    server.join()                              # until the coordinator ends
+    """
+
+    def __init__(
+        self,
+        cluster: Optional[ClusterSpec] = None,
+        job: Optional[str] = None,
+        index: Optional[int] = None,
+        *,
+        num_threads: int = 0,
+        bind_address: Optional[str] = None,
+        start_timeout: Optional[float] = None,
+        max_message_bytes: int = 0,
+    ) -> None:
+        """It listens from start() on, at the task's address; with port 0 the system chooses one.
+
+        cluster, job, index: None: as TF_CONFIG says. num_threads: closures that a worker runs at a time; 0: 1.
+        bind_address: where it listens; None: DIST_BIND_ADDRESS, else the task's address. start_timeout: seconds, how
+        long join() waits for a coordinator that has not come; None: 600; negative: no limit. max_message_bytes: of one
+        message, and so of one part of a variable; 0: 1 GiB.
+        """
+        self._handle = 0
+        options = _options(num_threads, bind_address, start_timeout, max_message_bytes)
+        spec = 0 if cluster is None else cluster._handle
+        self._begin(_cdist.dist_server_create(spec, job, id_number(index), options))
+
+    @classmethod
+    def local(
+        cls,
+        *,
+        num_threads: int = 0,
+        bind_address: Optional[str] = None,
+        start_timeout: Optional[float] = None,
+        max_message_bytes: int = 0,
+    ) -> Server:
+        """A server for trying things out, at 127.0.0.1: a coordinator may have it for any worker or parameter server."""
+        server = cls.__new__(cls)
+        server._handle = 0
+        options = _options(num_threads, bind_address, start_timeout, max_message_bytes)
+        server._begin(_cdist.dist_server_create_local(options))
+        return server
+
+    def _begin(self, handle: int) -> None:
+        self._handle = handle
+        _servers.add(self)
+
+    def register(self, name: str, fn: Callable[..., Any]) -> None:
+        """Has closures of this name call fn(closure, *arguments), before start(); closure is a Closure.
+
+        It is called on threads of the server's. What it returns goes to the coordinator, and what it raises too: a
+        DistError with its status, and anything else as Unknown; nothing has changed then. For
+        Coordinator.create_per_worker() the result stays here as it is.
+        """
+        self._register(_cdist.dist_server_register, name, fn, _Function)
+
+    def register_update(self, name: str, fn: Callable[..., None]) -> None:
+        """Has parameter servers change variables by fn(variables, *arguments), before start().
+
+        variables are arrays that lie there alike, to be written to; of a divided variable it is called for each part,
+        with the part's rows of those arguments that have the variable's shape. Where it raises nothing has changed.
+        """
+        self._register(_cdist.dist_server_register_update, name, fn, _UpdateFunction)
+
+    def _register(self, native: Callable[..., None], name: str, fn: Any, target: Callable[[Any], object]) -> None:
+        if not callable(fn):
+            raise TypeError(f"fn is a function, not {type(fn).__name__}")
+        handle = self._native()
+        token = _calls.keep(target(fn))
+        try:
+            native(handle, name, token)
+        except BaseException:
+            _calls.release(token)
+            raise
+
+    def start(self) -> None:
+        """Listens."""
+        _cdist.dist_server_start(self._native())
+
+    @property
+    def target(self) -> str:
+        """Where coordinators find it, "grpc://host:port", with the port that the system has chosen."""
+        return str(_cdist.dist_server_target(self._native()))
+
+    def join(self, timeout: Optional[float] = None, cancel: Optional[Cancel] = None) -> None:
+        """Waits for the end of its coordinator, or stop(). It goes on listening until close().
+
+        timeout: seconds; None: without limit. DeadlineExceeded: not by then, or no coordinator has come within
+        start_timeout; Unavailable: the coordinator has not been heard of for two leases.
+        """
+        cancel = Cancel() if cancel is None else cancel
+        with Watch(cancel.signal):
+            wait = -1 if timeout is None else nanoseconds(timeout)
+            _cdist.dist_server_join(self._native(), wait, cancel._native())
+
+    def stop(self) -> None:
+        """Ends join()."""
+        _cdist.dist_server_stop(self._native())
+
+    def close(self) -> None:
+        """Ends the server; waits for functions that run, which are told. Not inside a closure."""
+        handle, self._handle = self._handle, 0
+        if not handle:
+            return
+        try:
+            _cdist.dist_server_destroy(handle)
+        except FailedPrecondition:
+            self._handle = handle
+            raise
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # The module's own names are gone when the interpreter ends: hence the default.
+    def __del__(self, _destroy: Any = _cdist.dist_server_destroy) -> None:
+        if self._handle:
+            _destroy(self._handle)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the server is closed")
+        return self._handle
+
+
+def _options(
+    num_threads: int, bind_address: Optional[str], start_timeout: Optional[float], max_message_bytes: int
+) -> Any:
+    options = _cdist.dist_server_options()
+    options.num_threads = num_threads
+    options.bind_address = bind_address
+    options.start_timeout_ns = nanoseconds(start_timeout)
+    options.max_message_bytes = max_message_bytes
+    return options
+
+
+_servers: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Before the interpreter goes: closures would call into it."""
+    for server in list(_servers):
+        server.close()

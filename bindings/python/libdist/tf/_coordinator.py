@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.distribute.coordinator: ClusterCoordinator, and what it gives."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Callable, Mapping, Optional, Sequence
+
+import numpy as np
+
+import libdist
+
+from . import _closures
+from ._closures import Reference
+from ._missing import Refusing
+from ._nest import map_leaves
+from ._parameter_servers import ParameterServerStrategy
+from ._rpc import received
+from ._tensor import Tensor
+from .data import Dataset
+
+
+class RemoteValue(Refusing):
+    """What a function that was scheduled comes to."""
+
+    _tf_name = "tf.distribute.coordinator.RemoteValue"
+
+    def fetch(self) -> Any:
+        """Waits for it, and gives it as arrays and numbers of NumPy's; raises what the function failed with, always."""
+        raise NotImplementedError("ClusterCoordinator.schedule() gives remote values")
+
+    def get(self) -> Any:
+        """fetch(), as tensors."""
+        raise NotImplementedError("ClusterCoordinator.schedule() gives remote values")
+
+
+class RemoteValueImpl(RemoteValue):
+    """See RemoteValue."""
+
+    def __init__(self, native: libdist.RemoteValue) -> None:
+        self._native = native
+
+    def fetch(self) -> Any:
+        """See RemoteValue."""
+        return map_leaves(lambda leaf: leaf.numpy() if isinstance(leaf, Tensor) else leaf, self.get())
+
+    def get(self) -> Any:
+        """See RemoteValue."""
+        return received(self._native.get())
+
+
+class PerWorkerValues(Reference, Refusing):
+    """Something that each worker has of its own: an argument of schedule(), where the function gets its worker's."""
+
+    _tf_name = "tf.distribute.coordinator.PerWorkerValue"
+    _sent_kind = "per worker"
+
+    def __init__(self, coordinator: ClusterCoordinator, name: str) -> None:
+        self._coordinator = coordinator
+        self._sent_name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._sent_name}>"
+
+
+class PerWorkerDistributedIterator(PerWorkerValues):
+    """An iterator of each worker's over its dataset."""
+
+    def __next__(self) -> Any:
+        return self.get_next()
+
+    def get_next(self) -> Any:
+        """Refused: each worker has its own."""
+        raise NotImplementedError("Iterating over an `AsyncDistributedIterator` is not supported right now.")
+
+
+class PerWorkerDatasetFromDatasetFunction(PerWorkerValues):
+    """A dataset of each worker's. iter() begins a pass on each."""
+
+    def __iter__(self) -> PerWorkerDistributedIterator:
+        coordinator = self._coordinator
+        name = coordinator._new_name("iterator")
+        number = coordinator.strategy._number
+        coordinator._job().create_per_worker(name, _closures.ITERATE, self._sent_name, number)
+        return PerWorkerDistributedIterator(coordinator, name)
+
+
+class ClusterCoordinator(Refusing):
+    """Has workers run functions, side by side: none waits for another. A strategy has one.
+
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    for _ in range(steps):
+        coordinator.schedule(step_fn, args=(per_worker_iterator,))
+    coordinator.join()
+
+    What a function changes of the strategy's variables is changed once it has returned, and once, however often workers are lost.
+    """
+
+    _tf_name = "tf.distribute.coordinator.ClusterCoordinator"
+
+    def __new__(cls, strategy: ParameterServerStrategy) -> Any:
+        made = strategy._cluster_coordinator
+        if made is None:
+            made = strategy._cluster_coordinator = super().__new__(cls)
+        return made
+
+    def __init__(self, strategy: ParameterServerStrategy) -> None:
+        if "_strategy" in self.__dict__:
+            return
+        self._strategy = strategy
+        self._names = itertools.count()
+        self._scheduled: dict[str, Any] = {}  # functions that closures under way may be of
+        self._makers: list[Any] = []  # those of workers that may come yet
+
+    @property
+    def strategy(self) -> ParameterServerStrategy:
+        """The strategy that it was made with."""
+        return self._strategy
+
+    def _job(self) -> libdist.Coordinator:
+        return self._strategy._job("tf.distribute.coordinator.ClusterCoordinator")
+
+    def _new_name(self, what: str) -> str:
+        return f"{what} {next(self._names)}"
+
+    # ---- closures ---------------------------------------------------------------------------------------------------
+
+    def schedule(
+        self, fn: Callable[..., Any], args: Optional[Sequence[Any]] = None, kwargs: Optional[Mapping[str, Any]] = None
+    ) -> RemoteValue:
+        """Has a worker run a tf.function, and does not wait for it, unless very many wait.
+
+        Raises what an earlier function failed with, once; nothing is scheduled then. The function runs in the worker's
+        process, where the program has made the same one.
+        """
+        name = _closures.name_of(fn)
+        if name is None:
+            if _closures.name_of(getattr(fn, "__func__", None)) is not None:
+                raise TypeError(
+                    f"schedule() of a method: the worker's process has another object than that of {fn!r}: schedule a function "
+                    "that finds it by a name of the program's"
+                )
+            raise TypeError(
+                "`tf.distribute.experimental.coordinator.ClusterCoordinator.schedule` only accepts a `tf.function` or a "
+                "concrete function."
+            )
+        given = _closures.packed(tuple(args or ())), _closures.packed(dict(kwargs or {}))
+        self._scheduled[name] = fn
+        remote = self._job().schedule(_closures.RUN, name, self._strategy._number, *given, timeout=-1)
+        return RemoteValueImpl(remote)
+
+    def join(self) -> None:
+        """Waits until all functions have ended; raises what one failed with, once."""
+        self._job().join(-1)
+        self._scheduled.clear()
+
+    def done(self) -> bool:
+        """Whether all functions have ended; raises what one failed with, once."""
+        return self._job().done()
+
+    def fetch(self, val: Any) -> Any:
+        """A nest with what remote values come to in their places; what is none is as it is."""
+        return map_leaves(_fetch, val)
+
+    # ---- what each worker has of its own ----------------------------------------------------------------------------
+
+    def create_per_worker_dataset(self, dataset_fn: Any) -> PerWorkerDatasetFromDatasetFunction:
+        """A dataset of what dataset_fn() gives on each worker, where the program has made the same function.
+
+        A dataset in place of a function is of use where the workers are in this process.
+        """
+        if isinstance(dataset_fn, Dataset):
+            dataset = dataset_fn
+            dataset_fn = lambda: dataset  # noqa: E731
+        name = self._make("dataset", dataset_fn, (), {})
+        return PerWorkerDatasetFromDatasetFunction(self, name)
+
+    def create_per_worker_value(
+        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Optional[Mapping[str, Any]] = None
+    ) -> PerWorkerValues:
+        """What fn() gives on each worker, any object: it stays there. A worker that returns calls it again."""
+        return PerWorkerValues(self, self._make("value", fn, tuple(args), dict(kwargs or {})))
+
+    def _make(self, what: str, fn: Any, args: Any, kwargs: Any) -> str:
+        if not callable(fn):
+            raise TypeError(f"a function of each worker's is needed here, not {type(fn).__name__}")
+        found = _closures.any_name_of(fn)
+        self._makers.append(fn)
+        name = self._new_name(what)
+        given = _closures.packed(args), _closures.packed(kwargs)
+        self._job().create_per_worker(name, _closures.MAKE, found, self._strategy._number, *given)
+        return name
+
+
+def _fetch(leaf: Any) -> Any:
+    if isinstance(leaf, RemoteValue):
+        return leaf.fetch()
+    if isinstance(leaf, PerWorkerValues):
+        raise libdist.Unimplemented("what workers have of their own stays there: schedule a function that gives it")
+    return leaf
+
+
+def experimental_get_current_worker_index() -> Any:
+    """Inside a function that a worker runs, which worker that is."""
+    now = _closures.running()
+    if now is None:
+        raise RuntimeError("Cannot retrieve the worker index: this is not inside a function that a worker runs")
+    return np.int64(now.closure.worker)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.distribute.ParameterServerStrategy: variables on parameter servers, over libdist.Coordinator."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence
+
+import numpy as np
+
+import libdist
+
+from . import _closures
+from ._cluster import ClusterResolver, ClusterSpec, native_of
+from ._extended import StrategyExtended
+from ._nest import map_leaves
+from ._numbers import convert_to_tensor
+from ._options import RunOptions, VariableAggregation, VariableSynchronization
+from ._remote import CachingVariable, Description, RemoteVariable, ShardedVariable
+from ._strategy import Strategy
+from ._tensor import plain
+
+if TYPE_CHECKING:
+    from ._coordinator import ClusterCoordinator
+
+SERVERS = ("ps", "worker")
+"""The jobs whose tasks are servers, and reach variables inside the functions that they run."""
+
+_numbers = itertools.count()
+
+
+def _check_cluster(resolver: ClusterResolver) -> ClusterSpec:
+    """TensorFlow's checks, in its words."""
+    spec = resolver.cluster_spec()
+    if not spec:
+        raise ValueError("Cluster spec must be non-empty in `tf.distribute.cluster_resolver.ClusterResolver`.")
+    for job, what in (("ps", "ps"), ("worker", "worker")):
+        if job not in spec.jobs or spec.num_tasks(job) < 1:
+            raise ValueError(f"There must be at least one {what}.")
+    return spec
+
+
+class _Extended(StrategyExtended):
+    """Variables have no copies here: what works on them gets themselves."""
+
+    def _update(self, var: Any, fn: Callable[..., Any], args: Any, kwargs: dict[str, Any], group: bool) -> Any:
+        if not isinstance(var, RemoteVariable):
+            return super()._update(var, fn, args, kwargs, group)
+        result = fn(var, *args, **kwargs)
+        return result if group else map_leaves(lambda leaf: (leaf,), result)
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]:
+        """Inside, new variables lie on the parameter servers that a variable is on, part by part."""
+        if not isinstance(colocate_with_variable, RemoteVariable):
+            return super().colocate_vars_with(colocate_with_variable)
+        return _beside(colocate_with_variable)
+
+    def variable_created_in_scope(self, v: Any) -> bool:
+        """Whether this strategy made a variable, or the one that a part is of."""
+        if isinstance(v, RemoteVariable):
+            return v._owner is self._made
+        return super().variable_created_in_scope(v)
+
+
+class _Thread(threading.local):
+    beside: Optional[RemoteVariable] = None
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def _beside(variable: RemoteVariable) -> Iterator[None]:
+    before, _thread.beside = _thread.beside, variable
+    try:
+        yield
+    finally:
+        _thread.beside = before
+
+
+class ParameterServerStrategy(Strategy):
+    """Variables on the tasks of job "ps", and functions that run on those of job "worker": ClusterCoordinator.
+
+    All processes of the job run the same program: they make the strategy, the same variables in its scope and the same
+    functions; a task of job "ps" or "worker" then makes a tf.distribute.Server and waits in its join(), and the others, the
+    coordinator's, go on.
+    """
+
+    def __init__(
+        self,
+        cluster_resolver: ClusterResolver,
+        variable_partitioner: Optional[Callable[..., Sequence[int]]] = None,
+    ) -> None:
+        """cluster_resolver: which servers there are, and which task this is. variable_partitioner: as those of
+
+        tf.distribute.experimental.partitioners, or a function of a shape and a dtype; None: variables stay whole.
+        """
+        if not cluster_resolver:
+            raise ValueError("ClusterResolver must be passed.")
+        found = native_of(cluster_resolver)
+        if found is None:
+            raise TypeError(
+                f"cluster_resolver is a tf.distribute.cluster_resolver.ClusterResolver, not {cluster_resolver!r}"
+            )
+        spec = _check_cluster(cluster_resolver)
+        kind = libdist.StrategyKind.PARAMETER_SERVER
+        extended = _Extended._of(libdist.Strategy(kind=kind, cluster_resolver=found))
+        extended._cluster_resolver = cluster_resolver
+        super().__init__(extended)
+        self._num_ps = spec.num_tasks("ps")
+        self._task = (cluster_resolver.task_type, cluster_resolver.task_id)
+        self._partitioner = variable_partitioner
+        self._number = next(_numbers)
+        self._lock = threading.RLock()
+        self._described: dict[str, tuple[Description, int]] = {}
+        self._keys: dict[str, Optional[tuple[int, int]]] = {}  # on a server: the first part's server, and how many
+        self._next_ps = 0
+        self._native_coordinator: Optional[libdist.Coordinator] = None
+        self._cluster_coordinator: Optional[ClusterCoordinator] = None
+        _closures.strategies[self._number] = self
+
+    def run(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Optional[Mapping[str, Any]] = None,
+        options: Optional[RunOptions] = None,
+    ) -> Any:
+        """Calls fn(*args, **kwargs) on this process' one replica, inside a function on a worker too."""
+        return map_leaves(_tensor, super().run(fn, args, kwargs, options))
+
+    # ---- variables --------------------------------------------------------------------------------------------------
+
+    def _is_server(self) -> bool:
+        return self._task[0] in SERVERS
+
+    def _job(self, what: str) -> libdist.Coordinator:
+        """The job's coordinator, which is this process."""
+        if self._is_server():
+            raise libdist.FailedPrecondition(
+                f"{what}: this process is /job:{self._task[0]}/task:{self._task[1]}, which reaches the job's variables inside "
+                "the functions that it runs for the coordinator"
+            )
+        with self._lock:
+            if self._native_coordinator is None:
+                self._native_coordinator = libdist.Coordinator(self._native)
+            return self._native_coordinator
+
+    def _make_variable(
+        self,
+        initial_value: Any = None,
+        trainable: Optional[bool] = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: Optional[str] = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Optional[Callable[[Any], Any]] = None,
+        synchronization: Optional[VariableSynchronization] = VariableSynchronization.AUTO,
+        aggregation: Optional[VariableAggregation] = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> RemoteVariable:
+        """tf.Variable() in this strategy's scope."""
+        if _closures.running() is not None:
+            raise ValueError(
+                "a function that a worker runs makes no variables of the strategy: make them in strategy.scope(), in every "
+                "process"
+            )
+        if initial_value is None:
+            raise ValueError("The `initial_value` arg to `tf.Variable` cannot be None")
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be None or a callable.")
+        array = plain(convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype))
+        with self._lock:
+            beside = _thread.beside
+            num_parts = self._num_parts(array) if beside is None else self._parts_of(beside._is.key)
+            described = Description(
+                self._new_key(name or "Variable"),
+                name or "Variable",
+                array.dtype,
+                tuple(array.shape),
+                trainable is None or bool(trainable),
+                constraint,
+                synchronization or VariableSynchronization.AUTO,
+                aggregation or VariableAggregation.NONE,
+            )
+            try:
+                self._place(described.key, array, num_parts, beside)
+            except BaseException:
+                del self._keys[described.key]
+                raise
+            self._described[described.key] = (described, num_parts)
+            variable: RemoteVariable = self._variable(described.key)
+        return variable
+
+    def _num_parts(self, array: Any) -> int:
+        """TensorFlow's rules, in its words."""
+        if self._partitioner is None or array.ndim == 0:
+            return 1
+        given = self._partitioner(shape=array.shape, dtype=array.dtype)
+        if not given or given[0] == 0 or any(number != 1 for number in given[1:]):
+            raise ValueError(
+                "variable_partitioner must return a list/tuple whose elements are 1 besides the first element (non-zero), "
+                f"got: {given!r}"
+            )
+        return int(given[0])
+
+    def _new_key(self, name: str) -> str:
+        key = name
+        for number in itertools.count(1):
+            if key not in self._keys:
+                break
+            key = f"{name}_{number}"
+        self._keys[key] = None
+        return key
+
+    def _place(self, key: str, array: Any, num_parts: int, beside: Optional[RemoteVariable]) -> None:
+        """Creates the variable; in a server's process it is only known where the coordinator has it."""
+        if not self._is_server():
+            self._job(f"variable {key}").create_variable(
+                key,
+                array,
+                partitions=[num_parts] + [1] * (array.ndim - 1) if array.ndim and beside is None else None,
+                colocate_with=None if beside is None else beside._is.key,
+            )
+        elif beside is None:
+            self._keys[key] = (self._next_ps, num_parts)
+            self._next_ps += num_parts
+        else:
+            self._keys[key] = self._keys[beside._is.key]
+
+    def _parts_of(self, key: str) -> int:
+        place = self._keys[key]
+        return self._job(key).variable_spec(key).num_parts if place is None else place[1]
+
+    def _device(self, key: str, part: int) -> str:
+        place = self._keys[key]
+        if place is None:
+            return self._job(key).variable_part(key, part).device
+        return f"/job:ps/replica:0/task:{(place[0] + part) % self._num_ps}/device:CPU:0"
+
+    def _variable(self, key: str) -> Any:
+        """A variable by its name on the servers."""
+        if key not in self._described:
+            raise libdist.NotFound(
+                f"this process has no variable {key}: the program that runs here has to make it in strategy.scope(), in the same "
+                "order, before server.join()"
+            )
+        described, num_parts = self._described[key]
+        if num_parts == 1:
+            return CachingVariable(self, described)
+        return ShardedVariable(self, described, num_parts)
+
+    def __repr__(self) -> str:
+        return f"<ParameterServerStrategy with {self._num_ps} parameter servers>"
+
+
+def _tensor(leaf: Any) -> Any:
+    return convert_to_tensor(leaf) if isinstance(leaf, (bool, int, float, complex, np.generic)) else leaf
