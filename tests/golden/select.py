@@ -30,7 +30,7 @@ ROOM = {  # bytes; 2 MB in all
     "multi_worker": 60_000,
     "tpu_split": 35_000,
 }
-OTHER_ROOM = 40_000  # areas that are not replayed yet
+OTHER_ROOM = 40_000  # the other areas
 MESSAGE = 80  # characters of a text that stay
 EACH_ROW = 3  # cases of a strategy for a row of differences.md
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalogue.hpp"
 
+#include <fnmatch.h>
+
 namespace golden {
 namespace {
 
@@ -18,11 +20,17 @@ constexpr Replayed kAreas[] = {
     {"tpu_device_assignment", replay_tpu_device_assignment},
     {"tpu_split", replay_tpu_split},
     {"partitioners", replay_partitioners},
-    {"parameter_server", nullptr},
+    {"parameter_server", replay_parameter_server, "*"},
     {"multi_worker", replay_multi_worker, "failure/death*"},
 };
 
 }  // namespace
+
+bool Replayed::is_by_grpc(const std::string& id) const noexcept {
+  return *by_grpc != '\0' && fnmatch(by_grpc, id.c_str(), 0) == 0;
+}
+
+bool has_grpc() noexcept { return HAS_GRPC != 0; }
 
 std::span<const Replayed> all_areas() noexcept { return kAreas; }
 

@@ -4,7 +4,7 @@
 // C has no Python numbers, so that a recorded one is the scalar of that value: an integer of any integer
 // dtype, a float of f32 or f64 (rounded to it), a bool. Texts are texts, whether a Python string or a tensor;
 // a tensor of several is a list of them. Not compared: the names of Python's classes (a variable's, an
-// object's) and of a named tuple's fields.
+// object's) and of a named tuple's fields; how long the calls and the processes of workers took.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace golden {
 
-enum class Verdict { kSame, kOnPurpose, kDifferent, kInapplicable, kNotYet };
+enum class Verdict { kSame, kOnPurpose, kDifferent, kInapplicable, kNotBuilt };
 
 // A row of the table: | `area/id pattern` | parts | kind | reason |
 struct Entry {
@@ -32,7 +32,10 @@ class DifferenceList {
   // What a case counts as; `judgement` keeps what no entry explains. Counts the entries' cases.
   Verdict explain(std::string_view area, const Case& one, Judgement& judgement);
 
-  // What is wrong with the entries of an area, all cases of which have been explained: those that match none,
+  // A case that this build cannot play: nobody can say whether its rows explain something.
+  void pass_over(std::string_view area, const Case& one);
+
+  // What is wrong with the entries of an area, all cases of which have been explained or passed over: those that match none,
   // and those that explain nothing since what they speak of is the same without them.
   std::vector<std::string> stale(std::string_view area) const;
 

@@ -92,7 +92,8 @@ dist_strategy* Replay::strategy() {
 
 dist_strategy* Replay::State::memory_of(Replay& replay) {
   const std::string_view name = text_of(member(description, "name"));
-  if (name != "none" && name != "MultiWorkerMirroredStrategy") return replay.strategy();
+  if (name != "none" && name != "MultiWorkerMirroredStrategy" && name != "ParameterServerStrategy")
+    return replay.strategy();
   const std::lock_guard lock(mutex);
   if (!for_values) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;

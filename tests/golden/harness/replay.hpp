@@ -71,8 +71,8 @@ class Replay {
   bool is_default() const { return strategy_name() == "DefaultStrategy"; }
   int32_t num_replicas() const { return member(*description_, "num_replicas").GetInt(); }
   // The case's strategy: made at the first call, ended with the case; cases with several workers have none here, as each
-  // worker has its own. The default strategy is the thread's
-  // own. It is also what all values of the case take their memory from.
+  // worker has its own, and cases with servers, whose addresses it needs. The default strategy is the thread's own. It is
+  // also what all values of the case take their memory from.
   dist_strategy* strategy();
   // The options it is made with, for cases that make strategies of their own.
   static dist_strategy_options options_for(const Json& description);
@@ -178,6 +178,7 @@ void replay_input_misc(Replay& replay);
 void replay_input_sharding(Replay& replay);
 void replay_multi_worker(Replay& replay);
 void replay_options(Replay& replay);
+void replay_parameter_server(Replay& replay);
 void replay_partitioners(Replay& replay);
 void replay_reduce(Replay& replay);
 void replay_replica_context(Replay& replay);

@@ -9,7 +9,7 @@ namespace {
 constexpr std::pair<Verdict, const char*> kColumns[] = {
     {Verdict::kSame, "same"},           {Verdict::kOnPurpose, "on purpose"},
     {Verdict::kDifferent, "different"}, {Verdict::kInapplicable, "not applicable"},
-    {Verdict::kNotYet, "not yet"},
+    {Verdict::kNotBuilt, "not built"},
 };
 
 class Report {
@@ -17,7 +17,7 @@ class Report {
   Report(const ReportOptions& options, std::FILE* out)
       : options_(options),
         out_(out),
-        session_(options.list, options.own, options.selection, options.longest) {}
+        session_(options.list, options.own, options.selection, options.longest, options.grpc) {}
 
   int run() {
     std::vector<std::vector<Area>> directories;  // all are read before anything runs

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "catalogue.hpp"
 #include "session.hpp"
 
 namespace golden {
@@ -17,6 +18,7 @@ struct ReportOptions {
   Selection selection;
   std::size_t shown = 10;            // differences of an area that are spelled out
   std::chrono::seconds longest{60};  // of one case
+  bool grpc = has_grpc();            // whether cases that need it are played
 };
 
 // Prints to `out`. 0; 1 for a difference that the list has not, what the replay does not know, a crash, or an

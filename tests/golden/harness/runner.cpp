@@ -87,15 +87,24 @@ class Process {
   std::string buffer_;
 };
 
+// How many cases from `first` on one process may play.
+std::size_t together(const Replayed& area, std::span<const Case* const> cases, std::size_t first) {
+  std::size_t end = first;
+  while (end < cases.size() && !area.is_by_grpc(cases[end]->id)) ++end;
+  return end - first;
+}
+
 }  // namespace
 
-void run_cases(ReplayFn replay, std::span<const Case* const> cases, std::chrono::seconds longest,
+void run_cases(const Replayed& area, std::span<const Case* const> cases, std::chrono::seconds longest,
                const std::function<void(std::size_t index, const Answer& answer)>& answered) {
   std::optional<Process> process;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!process) process.emplace(replay, cases.subspan(i));
+    const bool alone = area.is_by_grpc(cases[i]->id);
+    if (alone) process.reset();
+    if (!process) process.emplace(area.replay, cases.subspan(i, alone ? 1 : together(area, cases, i)));
     const Answer answer = process->next(longest);
-    if (answer.how != Answer::How::kPlayed) process.reset();
+    if (alone || answer.how != Answer::How::kPlayed) process.reset();
     answered(i, answer);
   }
 }

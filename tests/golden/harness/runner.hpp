@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "play.hpp"
+#include "catalogue.hpp"
 
 namespace golden {
 
@@ -18,9 +18,9 @@ struct Answer {
   std::string text;  // play()'s line; what the process died of
 };
 
-// Calls `answered` with each case's answer, in order. `longest` is a guard: a case that takes longer has
+// Plays cases of an area and calls `answered` with each one's answer, in order. Those by gRPC have a process each. `longest` is a guard: a case that takes longer has
 // hung.
-void run_cases(ReplayFn replay, std::span<const Case* const> cases, std::chrono::seconds longest,
+void run_cases(const Replayed& area, std::span<const Case* const> cases, std::chrono::seconds longest,
                const std::function<void(std::size_t index, const Answer& answer)>& answered);
 
 }  // namespace golden

@@ -20,11 +20,13 @@ std::size_t Tally::total() const noexcept {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
-Session::Session(const std::string& list, std::string own, Selection selection, std::chrono::seconds longest)
+Session::Session(const std::string& list, std::string own, Selection selection, std::chrono::seconds longest,
+                 bool grpc)
     : list_(DifferenceList::read(list)),
       own_(std::move(own)),
       selection_(std::move(selection)),
-      longest_(longest) {}
+      longest_(longest),
+      grpc_(grpc) {}
 
 std::vector<Area> Session::load(const std::string& directory) const {
   std::vector<Area> areas = load_directory(directory);
@@ -44,26 +46,23 @@ Tally Session::play(const Area& area, const Judged& judged) {
     judged(one, verdict, judgement);
   };
   const Replayed* const known = find_area(area.name);
-  if (known == nullptr || known->replay == nullptr) {
+  if (known == nullptr) {
     Judgement judgement;
-    if (known == nullptr) {
-      judgement.faults.push_back({"outcome", "outcome", "", "this program does not know this area"});
-    }
-    for (const Case& one : area.cases) {
-      count(one, known == nullptr ? Verdict::kDifferent : Verdict::kNotYet, judgement);
-    }
+    judgement.faults.push_back({"outcome", "outcome", "", "this program does not know this area"});
+    for (const Case& one : area.cases) count(one, Verdict::kDifferent, judgement);
     return tally;
   }
   played_.insert(area.name);
   std::vector<const Case*> cases;
   for (const Case& one : area.cases) {
-    if (fnmatch(known->not_yet, one.id.c_str(), 0) == 0) {
-      count(one, Verdict::kNotYet, {});
+    if (!grpc_ && known->is_by_grpc(one.id)) {
+      list_.pass_over(area.name, one);
+      count(one, Verdict::kNotBuilt, {});
     } else {
       cases.push_back(&one);
     }
   }
-  run_cases(known->replay, cases, longest_, [&](std::size_t index, const Answer& answer) {
+  run_cases(*known, cases, longest_, [&](std::size_t index, const Answer& answer) {
     Judgement judgement = judge(*cases[index], answer);
     const Verdict verdict = list_.explain(area.name, *cases[index], judgement);
     count(*cases[index], verdict, judgement);

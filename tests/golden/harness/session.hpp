@@ -32,8 +32,10 @@ using Judged = std::function<void(const Case& one, Verdict verdict, const Judgem
 
 class Session {
  public:
-  // Reads the list, which may throw Malformed. `own` is the project's own copy of cases.
-  Session(const std::string& list, std::string own, Selection selection, std::chrono::seconds longest);
+  // Reads the list, which may throw Malformed. `own` is the project's own copy of cases. Without `grpc` the cases that need
+  // it count as not built.
+  Session(const std::string& list, std::string own, Selection selection, std::chrono::seconds longest,
+          bool grpc);
 
   // Reads a directory's areas and keeps the selected cases; may throw Malformed.
   std::vector<Area> load(const std::string& directory) const;
@@ -53,6 +55,7 @@ class Session {
   std::string own_;
   Selection selection_;
   std::chrono::seconds longest_;
+  bool grpc_;
   std::set<std::string> played_;
 };
 

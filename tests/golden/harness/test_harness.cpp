@@ -137,14 +137,15 @@ void every_part_of_a_tensor_counts(void**) {
   assert_int_equal(fixture.report(), 0);
 }
 
+std::unique_ptr<rapidjson::Document> document(const char* text) {
+  auto made = std::make_unique<rapidjson::Document>();
+  made->Parse(text);
+  assert_false(made->HasParseError());
+  return made;
+}
+
 // Each worker's parts are the case's.
 void workers_compare_part_by_part(void**) {
-  const auto document = [](const char* text) {
-    auto made = std::make_unique<rapidjson::Document>();
-    made->Parse(text);
-    assert_false(made->HasParseError());
-    return made;
-  };
   const auto expected = document(R"({"per_worker":[{"expected":{"a":1,"b":2}},{"expected":{"a":3,"b":4}}]})");
   assert_true(golden::compare(*expected, *expected).empty());
   const auto other = document(R"({"per_worker":[{"expected":{"a":1,"b":2}},{"expected":{"a":3,"b":5}}]})");
@@ -154,6 +155,16 @@ void workers_compare_part_by_part(void**) {
   assert_string_equal(found[0].where.c_str(), "worker 1: b");
   const auto fewer = document(R"({"per_worker":[{"expected":{"a":1,"b":2}}]})");
   assert_int_equal(golden::compare(*expected, *fewer).size(), 1);
+}
+
+// Times are of one run.
+void times_are_no_answers(void**) {
+  const auto expected = document(
+      R"({"per_worker":[{"exited_after_seconds":4.5,"calls":[{"id":"a","inputs":{"fn":"f"},"expected":1,"seconds":2.5}]}]})");
+  const auto came = document(R"({"per_worker":[{"calls":[{"id":"a","expected":1}]}]})");
+  assert_true(golden::compare(*expected, *came).empty());
+  const auto other = document(R"({"per_worker":[{"calls":[{"id":"a","expected":2}]}]})");
+  assert_int_equal(golden::compare(*expected, *other).size(), 1);
 }
 
 void errors_compare_by_kind(void**) {
@@ -220,12 +231,9 @@ void a_row_may_be_explained_by_the_own_copy(void**) {
 
 void a_bad_list_is_refused(void**) {
   static const char* const bad[] = {
-      "| `reduce/*` | all | by accident | No such kind. |\n",
-      "| `reduce/*` | all | on purpose | |\n",
-      "| `reduce/*` | | on purpose | No part. |\n",
-      "| `reduce/*` | all | on purpose |\n",
+      "| `reduce/*` | all | by accident | No such kind. |\n", "| `reduce/*` | all | on purpose | |\n",
+      "| `reduce/*` | | on purpose | No part. |\n",           "| `reduce/*` | all | on purpose |\n",
       "| `nothing/*` | all | on purpose | No area. |\n",
-      "| `parameter_server/*` | all | on purpose | Not yet. |\n",
   };
   for (const char* rows : bad) {
     Fixture fixture;
@@ -254,12 +262,17 @@ void what_the_replay_does_not_know_is_found(void**) {
   assert_true(fixture.says("does not know this area"));
 }
 
-void areas_without_a_replay_are_not_yet(void**) {
+// What a build without gRPC cannot play it says, and lets the rows of such cases stand.
+void what_is_not_built_is_counted(void**) {
   Fixture fixture;
   fixture.cases(kRight, "parameter_server");
-  assert_int_equal(fixture.report(), 0);
+  fixture.list("| `parameter_server/*` | all | on purpose | Nobody knows. |\n");
+  ReportOptions options{{fixture.cases_folder()}, fixture.list_file(), fixture.cases_folder(), {}};
+  options.grpc = false;
+  assert_int_equal(fixture.report(options), 0);
   assert_true(
       fixture.says("parameter_server             1                -                -                -"));
+  assert_true(fixture.says("1 100.00 %"));
 }
 
 void what_is_no_recording_is_refused(void**) {
@@ -337,30 +350,60 @@ void play_id(golden::Replay& replay) {
   replay.record("result", replay.json(replay.topic(0)));
 }
 
-void what_dies_or_hangs_is_named_and_the_others_go_on(void**) {
-  Fixture fixture;
-  std::string cases;
-  for (const char* id : {"s/goes", "s/dies", "s/dies#2", "s/goes#2", "s/hangs", "s/goes#3"}) {
-    if (!cases.empty()) cases += ',';
-    cases += sum_case(id, R"("expected":{"result":"goes"})");
+// Which process it is.
+void play_pid(golden::Replay& replay) { replay.record("result", replay.json(int64_t{getpid()})); }
+
+// Cases of these ids, for run_cases().
+class Cases {
+ public:
+  Cases(std::initializer_list<const char*> ids) {
+    std::string cases;
+    for (const char* id : ids) {
+      if (!cases.empty()) cases += ',';
+      cases += sum_case(id, R"("expected":{"result":"goes"})");
+    }
+    fixture_.cases(cases);
+    areas_ = golden::load_directory(fixture_.cases_folder());
+    for (const golden::Case& one : areas_[0].cases) pointers_.push_back(&one);
   }
-  fixture.cases(cases);
-  const std::vector<golden::Area> areas = golden::load_directory(fixture.cases_folder());
-  std::vector<const golden::Case*> pointers;
-  for (const golden::Case& one : areas[0].cases) pointers.push_back(&one);
-  std::vector<golden::Answer> answers;
-  golden::run_cases(play_id, pointers, std::chrono::seconds(3),
-                    [&](std::size_t index, const golden::Answer& answer) {
-                      assert_int_equal(index, answers.size());
-                      answers.push_back(answer);
-                    });
+  const golden::Case& operator[](std::size_t i) const { return *pointers_[i]; }
+  std::vector<golden::Answer> run(golden::ReplayFn replay, const char* by_grpc) const {
+    std::vector<golden::Answer> answers;
+    golden::run_cases({"reduce", replay, by_grpc}, pointers_, std::chrono::seconds(3),
+                      [&](std::size_t index, const golden::Answer& answer) {
+                        assert_int_equal(index, answers.size());
+                        answers.push_back(answer);
+                      });
+    return answers;
+  }
+
+ private:
+  Fixture fixture_;
+  std::vector<golden::Area> areas_;
+  std::vector<const golden::Case*> pointers_;
+};
+
+void cases_by_grpc_have_a_process_each(void**) {
+  const Cases cases{"s/a", "s/alone", "s/alone#2", "s/b", "s/b#2"};
+  const std::vector<golden::Answer> answers = cases.run(play_pid, "*/alone*");
+  assert_int_equal(answers.size(), 5);
+  for (const golden::Answer& one : answers) assert_true(one.how == golden::Answer::How::kPlayed);
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = i + 1; j < 4; ++j) assert_true(answers[i].text != answers[j].text);
+  }
+  assert_true(answers[3].text == answers[4].text);
+}
+
+void what_dies_or_hangs_is_named_and_the_others_go_on(void**) {
+  const Cases cases{"s/goes", "s/dies", "s/dies#2", "s/goes#2", "s/hangs", "s/goes#3"};
+  const std::vector<golden::Answer> answers = cases.run(play_id, "");
   using How = golden::Answer::How;
   static constexpr How kHow[] = {How::kPlayed, How::kDied, How::kDied,
                                  How::kPlayed, How::kHung, How::kPlayed};
   assert_int_equal(answers.size(), std::size(kHow));
   for (std::size_t i = 0; i < std::size(kHow); ++i) {
     assert_true(answers[i].how == kHow[i]);
-    const golden::Judgement judgement = golden::judge(*pointers[i], answers[i]);
+    const golden::Judgement judgement = golden::judge(cases[i], answers[i]);
     assert_int_equal(judgement.faults.size(), kHow[i] == How::kPlayed ? 0 : 1);
     assert_true(judgement.differences.empty());
   }
@@ -374,15 +417,17 @@ int main() {
       cmocka_unit_test(a_wrong_answer_is_found),
       cmocka_unit_test(every_part_of_a_tensor_counts),
       cmocka_unit_test(workers_compare_part_by_part),
+      cmocka_unit_test(times_are_no_answers),
       cmocka_unit_test(errors_compare_by_kind),
       cmocka_unit_test(the_list_excuses_what_it_names),
       cmocka_unit_test(a_stale_row_is_found),
       cmocka_unit_test(a_row_may_be_explained_by_the_own_copy),
       cmocka_unit_test(a_bad_list_is_refused),
       cmocka_unit_test(what_the_replay_does_not_know_is_found),
-      cmocka_unit_test(areas_without_a_replay_are_not_yet),
+      cmocka_unit_test(what_is_not_built_is_counted),
       cmocka_unit_test(what_is_no_recording_is_refused),
       cmocka_unit_test(cases_that_make_no_sense_are_refused),
+      cmocka_unit_test(cases_by_grpc_have_a_process_each),
       cmocka_unit_test(what_dies_or_hangs_is_named_and_the_others_go_on),
   };
   return cmocka_run_group_tests_name("golden harness", tests, nullptr, nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The topics "failure/..." of area "multi_worker": workers that do not agree, or do not come. TensorFlow lets some of them
-// hang, so that what it recorded cannot be libdist's answer; here all of them must fail with a report, and go on.
+// The topics "failure/..." of area "multi_worker": workers that do not agree, or do not come (those that die are in
+// replay_multi_worker_death.cpp). TensorFlow lets some of them hang, so that what it recorded cannot be libdist's answer;
+// here all of them must fail with a report, and go on.
 #include <array>
 
 #include "programs.hpp"
@@ -122,6 +123,7 @@ class Failure {
 }  // namespace
 
 void replay_worker_failure(Replay& replay) {
+  if (replay_worker_death(replay)) return;
   for (const Scenario& one : kScenarios) {
     if (one.name == replay.text("scenario")) return Failure(replay, one).play();
   }

@@ -7,10 +7,8 @@
 #include "worker_threads.hpp"
 
 namespace golden {
-namespace {
 
-// TF_CONFIG of one of the tasks.
-std::string config_of(const Json& tasks, std::size_t me) {
+std::string config_of(const Json& tasks, std::size_t me, const std::vector<std::string>& addresses) {
   rapidjson::Document config(rapidjson::kObjectType);
   JsonMemory& memory = config.GetAllocator();
   Json cluster(rapidjson::kObjectType);
@@ -20,9 +18,8 @@ std::string config_of(const Json& tasks, std::size_t me) {
       Json name(type.data(), static_cast<rapidjson::SizeType>(type.size()), memory);
       cluster.AddMember(name, Json(rapidjson::kArrayType), memory);
     }
-    Json& addresses = const_cast<Json&>(member(cluster, type));
-    const std::string address = "host" + std::to_string(i) + ":1";
-    addresses.PushBack(Json(address.c_str(), memory), memory);
+    Json& of_type = const_cast<Json&>(member(cluster, type));
+    of_type.PushBack(Json(addresses[i].c_str(), memory), memory);
   }
   Json task(rapidjson::kObjectType);
   task.AddMember("type", Json(tasks[static_cast<rapidjson::SizeType>(me)][0], memory), memory);
@@ -32,19 +29,19 @@ std::string config_of(const Json& tasks, std::size_t me) {
   return to_text(config);
 }
 
-}  // namespace
-
 Workers::Workers(Replay& replay, int64_t timeout_ns) : replay_(replay) {
   const Json& tasks = member(replay.strategy_description(), "tasks");
   const int32_t n = static_cast<int32_t>(tasks.Size());
   check(dist_network_create(n, nullptr, network_.out()));
+  std::vector<std::string> addresses;  // which nobody connects to
+  for (int32_t w = 0; w < n; ++w) addresses.push_back("host" + std::to_string(w) + ":1");
   for (int32_t w = 0; w < n; ++w) {
     auto worker = std::make_unique<Worker>();
     const Json& task = tasks[static_cast<rapidjson::SizeType>(w)];
     worker->id = w;
     worker->task_type = text_of(task[0]);
     worker->task_id = task[1].GetInt();
-    const std::string config = config_of(tasks, static_cast<std::size_t>(w));
+    const std::string config = config_of(tasks, static_cast<std::size_t>(w), addresses);
     dist_cluster_resolver_options found = DIST_CLUSTER_RESOLVER_OPTIONS_INIT;
     found.tf_config = config.c_str();
     check(dist_cluster_resolver_create_tf_config(&found, worker->resolver.out()));

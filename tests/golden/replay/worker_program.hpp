@@ -41,7 +41,11 @@ class Workers {
   std::vector<std::unique_ptr<Worker>> all_;
 };
 
-// The cases "failure/...".
+// TF_CONFIG of one of the tasks.
+std::string config_of(const Json& tasks, std::size_t me, const std::vector<std::string>& addresses);
+
+// The cases "failure/..."; false: the case is none of those in which a worker's process dies.
 void replay_worker_failure(Replay& replay);
+bool replay_worker_death(Replay& replay);
 
 }  // namespace golden

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Takes the headers' functions and the table "Calls" of TRANSCRIPTS.md, and writes what the recorder and the player are
-# made of. The table is the list of what is recorded: a function that is in neither it nor SILENT stays without a definition
-# of its wrapper, and a program that calls it is not linked.
+# made of. The table is the list of what is recorded: a function that is in none of it, SILENT and what only programs by gRPC
+# call stays without a definition of its wrapper, and a program that calls it is not linked.
 #
 #     functions.py api.json TRANSCRIPTS.md --list FILE    FUNCTION(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), KEYS...) a line
+#     functions.py api.json TRANSCRIPTS.md --grpc FILE    BY_GRPC(RETURNS, NAME, (PARAMETERS), (ARGUMENTS)) a line
 #     functions.py api.json TRANSCRIPTS.md --wrap FILE    the linker's options
 import argparse
 import json
@@ -15,6 +16,10 @@ import sys
 SILENT = {'dist_last_error', 'dist_fail', 'dist_status_name', 'dist_value_retain', 'dist_value_release',
           'dist_value_kind', 'dist_value_size', 'dist_value_key', 'dist_value_text', 'dist_value_variable',
           'dist_value_partition', 'dist_device_assignment_topology'}
+
+# Of programs by gRPC, which are linked with the others and are in no transcript: a recorded one that calls them is a fault.
+GRPC_FILES = {'rpc.h', 'server.h', 'coordinator.h'}
+GRPC_TOO = {'dist_value_wrap_object', 'dist_value_object'}
 
 # Whose entry in recorder and player is written by hand.
 BY_HAND = {'dist_slurm_expand_host_list'}
@@ -30,11 +35,21 @@ def recorded(manual):
     return ['dist_' + name for name in names]
 
 
+def entry(macro, function, *more):
+    """A line of C for a function: MACRO(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), MORE...)."""
+    words = [one['name'] for one in function['parameters']]
+    parameters = [f"{one['text']} {one['name']}" for one in function['parameters']]
+    cells = [function['returns']['text'], function['name'], f'({", ".join(parameters) or "void"})',
+             f'({", ".join(words)})', *more]
+    return f'{macro}({", ".join(cells)})\n'
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument('api')
     arguments.add_argument('manual')
     arguments.add_argument('--list')
+    arguments.add_argument('--grpc')
     arguments.add_argument('--wrap')
     given = arguments.parse_args()
     with open(given.api, encoding='utf-8') as file:
@@ -47,15 +62,14 @@ def main():
     if given.list:
         with open(given.list, 'w', encoding='utf-8') as file:
             for name in names:
-                if name in BY_HAND:
-                    continue
-                function = functions[name]
-                words = [one['name'] for one in function['parameters']]
-                parameters = [f"{one['text']} {one['name']}" for one in function['parameters']]
-                returns = function['returns']['text']
-                keys = ''.join(f', "{word}"' for word in words)
-                file.write(f'FUNCTION({returns}, {name}, ({", ".join(parameters) or "void"}), ({", ".join(words)})'
-                           f'{keys})\n')
+                if name not in BY_HAND:
+                    keys = [f'"{one["name"]}"' for one in functions[name]['parameters']]
+                    file.write(entry('FUNCTION', functions[name], *keys))
+    if given.grpc:
+        with open(given.grpc, 'w', encoding='utf-8') as file:
+            for name, function in functions.items():
+                if name not in names and (function['file'] in GRPC_FILES or name in GRPC_TOO):
+                    file.write(entry('BY_GRPC', function))
     if given.wrap:
         with open(given.wrap, 'w', encoding='utf-8') as file:
             file.writelines(f'--wrap={name}\n' for name in sorted(functions) if name not in SILENT)

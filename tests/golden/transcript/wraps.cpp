@@ -298,6 +298,10 @@ void on_workers(decltype(&golden_on_workers) real, std::size_t n, golden_worker_
   real(n, in_line, &all);
 }
 
+void is_in_no_transcript(const char* name) {
+  if (Log* const log = Log::current()) log->fault(std::string("a call that is in no transcript: ") + name);
+}
+
 // nullptr: it is unset.
 void record_environment(const char* name, const char* value) {
   Log* const log = Log::current();
@@ -318,6 +322,14 @@ void record_environment(const char* name, const char* value) {
         std::string_view(#name).substr(5), __real_##name, {__VA_ARGS__}, std::tuple arguments); \
   }
 #include "functions.inc"
+
+#define BY_GRPC(returns, name, parameters, arguments) \
+  extern "C" returns __real_##name parameters;        \
+  extern "C" returns __wrap_##name parameters {       \
+    golden::transcript::is_in_no_transcript(#name);   \
+    return __real_##name arguments;                   \
+  }
+#include "by_grpc.inc"
 
 extern "C" dist_status __real_dist_slurm_expand_host_list(const char*, dist_text_fn, void*);
 extern "C" dist_status __wrap_dist_slurm_expand_host_list(const char* host_list, dist_text_fn fn,

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of parameter servers, workers and their coordinator: in TensorFlow as here all of them are of one process, and
+// reach each other by gRPC over loopback.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/golden/harness/replay.hpp"
+
+namespace golden {
+
+using Server = Handle<dist_server, dist_server_destroy>;
+using Coordinator = Handle<dist_coordinator, dist_coordinator_destroy>;
+using Remote = Handle<dist_remote_value, dist_remote_value_release>;
+
+// What a worker runs, on a thread of the worker's. What it throws is the closure's error.
+using ClosureFn = std::function<Value(dist_closure* closure, dist_value* arguments)>;
+using Closures = std::map<std::string, ClosureFn>;
+
+class Servers {
+ public:
+  // The case's num_ps and num_workers, all of them there; variables are divided by FixedShardsPartitioner(num_shards).
+  // Closures are functions of the program, which every server of it has.
+  Servers(Replay& replay, int32_t num_shards, Closures closures);
+  Servers(const Servers&) = delete;
+  Servers& operator=(const Servers&) = delete;
+  // They must work and end, whatever the program did.
+  void end();
+
+  dist_strategy* strategy() const noexcept { return strategy_.get(); }
+  dist_coordinator* get() const noexcept { return coordinator_.get(); }
+
+  // tf.Variable(initial) in scope; throws Failed where that is refused.
+  std::string create(const Value& initial);
+  Value read(const std::string& name) const;
+  // coordinator.schedule(closure, args), join() and done(); `closure` may be NULL.
+  Remote schedule(const char* closure, const Value& arguments = {}) const;
+  void join() const;
+  bool done() const;
+
+ private:
+  Server start_server(std::string* address);
+  void make_strategy(const std::vector<std::string>& ps, const std::vector<std::string>& workers);
+  void await_workers() const;
+
+  Replay& replay_;
+  int32_t num_shards_;
+  Closures closures_;
+  // What is below is of what is above it, and ends before it.
+  std::vector<Server> servers_;
+  Strategy strategy_;
+  Coordinator coordinator_;
+  int num_created_ = 0;
+};
+
+// remote.fetch()
+Value fetch(const Remote& remote);
+
+}  // namespace golden
