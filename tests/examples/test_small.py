@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The small examples print what their sources say. PROGRAM in the environment is the one to run."""
 
+import json
 import os
 import re
 import signal
@@ -144,6 +145,63 @@ class Elastic(unittest.TestCase):
             killed, generations = self.train(folder, 3)
             self.assertEqual(killed, calm)
             self.assertGreater(max(generations)[0], 0)
+
+
+class ParameterServer(unittest.TestCase):
+    """Asynchronous training in which workers are killed and stopped, and a parameter server is lost."""
+
+    STEPS = 1500
+
+    def train(self, folder, name, disturb):
+        checkpoint = os.path.join(folder, name)
+        trace = checkpoint + ".json"
+        launch = (os.environ["LAUNCH"], "--ps", "2", "--workers", "3", "--restarts", "9", "--", PROGRAM)
+        launch += (os.path.join(os.environ["DATA"], "digits.csv"), checkpoint, str(self.STEPS), trace)
+        processes, said, stopped = {}, [], []
+        environment = dict(os.environ, DIST_LEASE_SECONDS="2")
+        with subprocess.Popen(
+            launch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ) as job:
+            for line in job.stdout:
+                if here := re.match(r"\[(ps|worker) (\d)\] serves, process (\d+)$", line):
+                    processes[here.group(1) + here.group(2)] = int(here.group(3))
+                    if disturb and len(processes) == 5:
+                        disturb(processes, checkpoint, stopped)
+                        disturb = None
+                elif line.startswith("[chief"):
+                    said.append(line.split("] ", 1)[1])
+                    for process in stopped:
+                        os.kill(process, signal.SIGCONT)
+            errors = job.stderr.read()
+        self.assertEqual(job.returncode, 0, errors)
+        last = re.match(r"(\d+) updates, accuracy ([\d.]+); closures came back from workers (\d+) times", said[-1])
+        self.assertEqual(int(last.group(1)), self.STEPS)
+        with open(trace, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        self.assertEqual({e["args"]["status"] for e in events if e["ph"] == "X"}, {"OK"})
+        return float(last.group(2)), said
+
+    def test_disturbed(self):
+        def some_workers(processes, checkpoint, stopped):
+            while not os.path.exists(checkpoint):
+                time.sleep(0.001)
+            os.kill(processes["worker0"], signal.SIGKILL)
+            os.kill(processes["worker1"], signal.SIGSTOP)
+            stopped.append(processes["worker1"])
+
+        def a_server(processes, checkpoint, stopped):
+            while not os.path.exists(checkpoint):
+                time.sleep(0.001)
+            os.kill(processes["ps1"], signal.SIGKILL)
+
+        with tempfile.TemporaryDirectory() as folder:
+            calm, _ = self.train(folder, "calm", None)
+            self.assertGreater(calm, 0.9)
+            disturbed, _ = self.train(folder, "disturbed", some_workers)
+            self.assertLess(abs(disturbed - calm), 0.03)
+            restored, said = self.train(folder, "restored", a_server)
+            self.assertLess(abs(restored - calm), 0.03)
+            self.assertTrue(any(line.startswith("goes on from closure") for line in said), said)
 
 
 class MultiWorker(unittest.TestCase):

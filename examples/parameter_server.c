@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asynchronous training with parameter servers: workers read the parameters, learn from a batch of handwritten digits and push
+ * what is to change, each at its own pace. Workers may be killed, started again, or stopped: each update is made exactly once.
+ * Where a parameter server is lost the coordinator ends; started again, it goes on from its checkpoint.
+ *
+ *     dist-launch --ps 2 --workers 3 --restarts 5 -- parameter_server examples/data/digits.csv /tmp/ps.ckpt 2000 /tmp/ps.trace.json
+ */
+#define DIST_EXPERIMENTAL
+#include <dist/dist.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FEATURES = 64, CLASSES = 10, MOST_ROWS = 4096, BATCH = 32, SAVE_EVERY = 250, IN_FLIGHT = 256 };
+
+#define TRY(call)                           \
+  do {                                      \
+    const dist_status status_ = (call);     \
+    if (status_ != DIST_OK) return status_; \
+  } while (0)
+
+/* ---- Data: every fifth row is held out ---- */
+
+static float features[MOST_ROWS][FEATURES];
+static int labels[MOST_ROWS], rows;
+
+static int load(const char *path) {
+  FILE *file = fopen(path, "r");
+  char line[1024];
+  if (file == NULL) return -1;
+  while (rows < MOST_ROWS && fgets(line, sizeof line, file) != NULL) {
+    char *at = line;
+    for (int i = 0; i < FEATURES; ++i, at += *at == ',') features[rows][i] = strtof(at, &at) / 16;
+    labels[rows] = (int)strtol(at, &at, 10);
+    if (labels[rows] >= 0 && labels[rows] < CLASSES) ++rows;
+  }
+  fclose(file);
+  return rows > 0 ? 0 : -1;
+}
+
+/* What the model says of a row, as probabilities. */
+static void predict(const float *weights, const float *biases, const float *row, float *out) {
+  float most = -INFINITY, sum = 0;
+  for (int c = 0; c < CLASSES; ++c) {
+    out[c] = biases[c];
+    for (int i = 0; i < FEATURES; ++i) out[c] += row[i] * weights[i * CLASSES + c];
+    if (out[c] > most) most = out[c];
+  }
+  for (int c = 0; c < CLASSES; ++c) sum += out[c] = expf(out[c] - most);
+  for (int c = 0; c < CLASSES; ++c) out[c] /= sum;
+}
+
+/* ---- Workers ---- */
+
+static const char *const kNames[] = {"weights", "biases"};
+static const int64_t kShapes[2][2] = {{FEATURES, CLASSES}, {CLASSES}};
+
+static dist_status push(dist_closure *closure, int variable, float *change) {
+  const dist_tensor tensor = {change, DIST_F32, variable == 0 ? 2 : 1, kShapes[variable], NULL};
+  dist_value *value = NULL;
+  TRY(dist_value_create_tensor(dist_get_strategy(), &tensor, &value));
+  const dist_status status = dist_closure_assign(closure, kNames[variable], DIST_ASSIGN_SUB, value);
+  dist_value_release(value);
+  return status;
+}
+
+/* Learns from one batch. Its rows depend on the closure's number alone, so that who runs it again does the same. */
+static dist_status learn(dist_closure *closure, const float *weights, const float *biases) {
+  const float rate = 0.5F / BATCH;
+  float by_weights[FEATURES * CLASSES] = {0}, by_biases[CLASSES] = {0}, p[CLASSES];
+  for (int k = 0; k < BATCH; ++k) {
+    int row = (int)((dist_closure_id(closure) * BATCH + k) * 7919 % rows);
+    if (row % 5 == 0) row = (row + 1) % rows;
+    predict(weights, biases, features[row], p);
+    p[labels[row]] -= 1;
+    for (int c = 0; c < CLASSES; ++c) {
+      by_biases[c] += rate * p[c];
+      for (int i = 0; i < FEATURES; ++i) by_weights[i * CLASSES + c] += rate * p[c] * features[row][i];
+    }
+  }
+  TRY(push(closure, 0, by_weights));
+  TRY(push(closure, 1, by_biases));
+  const int64_t one = 1;
+  const dist_tensor tensor = {(void *)&one, DIST_I64, 0, NULL, NULL};
+  dist_value *value = NULL;
+  TRY(dist_value_create_tensor(dist_get_strategy(), &tensor, &value));
+  const dist_status status = dist_closure_assign(closure, "updates", DIST_ASSIGN_ADD, value);
+  dist_value_release(value);
+  return status;
+}
+
+static const float *floats_of(dist_value *value) {
+  dist_tensor tensor = {0};
+  return dist_value_tensor(value, &tensor) == DIST_OK ? tensor.data : NULL;
+}
+
+static dist_status train(dist_closure *closure, dist_value *arguments, dist_value **out_result,
+                         void *user_data) {
+  (void)arguments, (void)out_result, (void)user_data;
+  dist_value *now[2] = {NULL, NULL};
+  TRY(dist_closure_read(closure, kNames, 2, now));
+  const dist_status status = learn(closure, floats_of(now[0]), floats_of(now[1]));
+  dist_value_release(now[0]);
+  dist_value_release(now[1]);
+  return status;
+}
+
+static dist_status serve(void) {
+  dist_server *server = NULL;
+  TRY(dist_server_create(NULL, NULL, DIST_TASK_UNSET, NULL, &server)); /* the task that TF_CONFIG says */
+  dist_status status = dist_server_register(server, "train", train, NULL, NULL);
+  if (status == DIST_OK) status = dist_server_start(server);
+  if (status == DIST_OK) {
+    printf("serves, process %d\n", (int)getpid());
+    fflush(stdout);
+    status = dist_server_join(server, -1, NULL);
+  }
+  const dist_status ended = dist_server_destroy(server);
+  return status != DIST_OK ? status : ended;
+}
+
+/* ---- The coordinator ---- */
+
+static dist_status create_variables(dist_coordinator *coordinator) {
+  static float zeros[FEATURES * CLASSES];
+  int64_t none = 0;
+  for (int v = 0; v < 2; ++v) {
+    const dist_tensor tensor = {zeros, DIST_F32, v == 0 ? 2 : 1, kShapes[v], NULL};
+    TRY(dist_coordinator_create_variable(coordinator, kNames[v], &tensor, NULL));
+  }
+  const dist_tensor tensor = {&none, DIST_I64, 0, NULL, NULL};
+  return dist_coordinator_create_variable(coordinator, "updates", &tensor, NULL);
+}
+
+static dist_status report(dist_coordinator *coordinator) {
+  const char *names[] = {kNames[0], kNames[1], "updates"};
+  dist_value *now[3] = {NULL, NULL, NULL};
+  dist_tensor updates;
+  TRY(dist_coordinator_read(coordinator, names, 3, now));
+  TRY(dist_value_tensor(now[2], &updates));
+  int right = 0, all = 0;
+  float p[CLASSES];
+  for (int row = 0; row < rows; row += 5, ++all) {
+    int best = 0;
+    predict(floats_of(now[0]), floats_of(now[1]), features[row], p);
+    for (int c = 1; c < CLASSES; ++c) best = p[c] > p[best] ? c : best;
+    right += best == labels[row];
+  }
+  dist_coordinator_stats stats = DIST_COORDINATOR_STATS_INIT;
+  TRY(dist_coordinator_query(coordinator, &stats));
+  printf("%lld updates, accuracy %.3f; closures came back from workers %lld times\n",
+         (long long)*(const int64_t *)updates.data, (double)right / all, (long long)stats.losses);
+  fflush(stdout);
+  for (int i = 0; i < 3; ++i) dist_value_release(now[i]);
+  return DIST_OK;
+}
+
+static dist_status coordinate(dist_coordinator *coordinator, const char *checkpoint, int64_t steps) {
+  int64_t step = 0;
+  TRY(create_variables(coordinator));
+  if (access(checkpoint, R_OK) == 0) {
+    TRY(dist_coordinator_restore(coordinator, checkpoint, &step));
+    printf("goes on from closure %lld of %s\n", (long long)step, checkpoint);
+    fflush(stdout);
+  }
+  for (; step < steps; ++step) {
+    /* Some are under way all the time; one is saved now and then, while they run. */
+    dist_coordinator_stats stats = DIST_COORDINATOR_STATS_INIT;
+    TRY(dist_coordinator_query(coordinator, &stats));
+    if (stats.queued > IN_FLIGHT) TRY(dist_coordinator_join(coordinator, -1, NULL));
+    if (step % SAVE_EVERY == SAVE_EVERY - 1) TRY(dist_coordinator_save(coordinator, checkpoint));
+    TRY(dist_coordinator_schedule(coordinator, "train", NULL, NULL, NULL));
+  }
+  TRY(dist_coordinator_join(coordinator, -1, NULL));
+  TRY(dist_coordinator_save(coordinator, checkpoint));
+  return report(coordinator);
+}
+
+static void write_text(const char *text, size_t bytes, void *file) { fwrite(text, 1, bytes, file); }
+
+static dist_status be_chief(const char *checkpoint, int64_t steps, const char *trace) {
+  dist_strategy *strategy = NULL;
+  dist_coordinator *coordinator = NULL;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_PARAMETER_SERVER;
+  TRY(dist_strategy_create(&options, &strategy));
+  dist_status status = dist_coordinator_create(strategy, NULL, &coordinator);
+  if (status == DIST_OK) status = coordinate(coordinator, checkpoint, steps);
+  if (status != DIST_OK) fprintf(stderr, "%s: %s\n", dist_status_name(status), dist_last_error());
+  FILE *file = trace != NULL ? fopen(trace, "w") : NULL;
+  if (file != NULL) {
+    if (dist_coordinator_write_trace(coordinator, write_text, file) != DIST_OK) fprintf(stderr, "no trace\n");
+    fclose(file);
+  }
+  dist_coordinator_destroy(coordinator); /* the servers end with it */
+  const dist_status ended = dist_strategy_destroy(strategy);
+  return status != DIST_OK ? status : ended;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3 || load(argv[1]) != 0) {
+    fprintf(stderr, "usage: %s DIGITS.csv CHECKPOINT [STEPS [TRACE.json]]\n", argv[0]);
+    return 2;
+  }
+  const int64_t steps = argc > 3 ? strtoll(argv[3], NULL, 10) : 1000;
+  dist_cluster_resolver *resolver = NULL;
+  char job[DIST_MAX_ADDRESS_BYTES];
+  int32_t is_set = 0;
+  dist_status status = dist_cluster_resolver_create_tf_config(NULL, &resolver);
+  if (status == DIST_OK) status = dist_cluster_resolver_task_type(resolver, job, sizeof job, &is_set);
+  dist_cluster_resolver_destroy(resolver);
+  if (status == DIST_OK && strcmp(job, "chief") == 0)
+    status = be_chief(argv[2], steps, argc > 4 ? argv[4] : NULL);
+  else if (status == DIST_OK)
+    status = serve();
+  if (status != DIST_OK) fprintf(stderr, "%s: %s\n", dist_status_name(status), dist_last_error());
+  return status == DIST_OK ? 0 : 1;
+}
