@@ -302,8 +302,9 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
     if (watch_ && epoch_ != numbers[0]) {
       return fail(DIST_ALREADY_EXISTS, "another coordinator has this server");
     }
-    // A parameter server that was lost to its coordinator is another one for it, and begins with nothing.
-    if (part != kWorkerJob && epoch_ == numbers[0]) {
+    // A parameter server that was lost to its coordinator is another one for it, and begins with nothing. One that has nothing
+    // yet may be told again: the first answer may have been lost with its connection.
+    if (part != kWorkerJob && epoch_ == numbers[0] && service_.used()) {
       return failed_precondition("this parameter server has been lost to its coordinator");
     }
     epoch_ = numbers[0];

@@ -96,6 +96,7 @@ void ParameterService::drain(bool here) noexcept {
 void ParameterService::run(Item& item) noexcept {
   if (!item.call) {
     epoch_ = item.new_epoch;
+    used_.store(false, std::memory_order_relaxed);
     snapshot_.clear();
     store_.clear();
     return;
@@ -110,7 +111,10 @@ void ParameterService::run(Item& item) noexcept {
     if (done.ok() && numbers[0] != epoch_) {
       done = failed_precondition("the call is of another coordinator's job than this parameter server");
     }
-    if (done.ok()) done = answer(item, numbers.subspan(1), &result);
+    if (done.ok()) {
+      used_.store(true, std::memory_order_relaxed);
+      done = answer(item, numbers.subspan(1), &result);
+    }
     // What the message brought is the store's alone before the next call is done.
     item.arguments = {};
     if (!done.ok()) return answer_failure(*item.call, done);

@@ -46,6 +46,9 @@ class ParameterService {
   // A coordinator has come: what another one left is gone. From any thread.
   void begin_epoch(int64_t epoch) noexcept;
 
+  // Whether the coordinator of this epoch has asked anything of it. From any thread.
+  bool used() const noexcept { return used_.load(std::memory_order_relaxed); }
+
   // `method` is behind kPsPrefix. Never waits.
   void called(Ref<IncomingCall> call) noexcept;
 
@@ -72,6 +75,7 @@ class ParameterService {
   Memory& memory_;
   ParameterStore store_;
   int64_t epoch_ = 0;  // 0: nobody has come
+  std::atomic<bool> used_{false};
   std::pmr::vector<ValueRef> snapshot_;
 
   std::mutex mutex_;

@@ -4,7 +4,6 @@
 import gc
 import os
 import tempfile
-import threading
 import unittest
 import weakref
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ParameterServerStrategy and ClusterCoordinator beside TensorFlow's recorded answers: tests/golden/cases/parameter_server.json."""
+"""libdist.tf's parameter servers beside TensorFlow's recorded answers: tests/golden/cases/parameter_server.json."""
 
 import json
 import pathlib

@@ -3,6 +3,7 @@
  * Parameter servers and workers that are killed, stopped, started again, and strangers; a coordinator that is killed. What
  * closures count is exact, whatever happens.
  */
+#include "../certificates_support.h"
 #include "server_processes.h"
 
 /* ---- The servers' processes ---- */
@@ -317,6 +318,41 @@ static void strangers_are_nobody(void **state) {
   unsetenv("DIST_JOB_SECRET");
 }
 
+static void with_tls_all_show_a_certificate_of_the_authority(void **state) {
+  (void)state;
+  if (system("openssl version > /dev/null 2>&1") != 0) skip();
+  make_certificate_folder();
+  /* All addresses of a job are of one host. */
+  const job ports = job_of(1);
+  make_certificates("one", ports.addresses[0]);
+  make_certificates("other", ports.addresses[0]);
+  char texts[3][128], others[3][128];
+  set_tls("one", texts);
+  set_tls("other", others);
+  servers s = {.more = {texts[0], texts[1], texts[2]}};
+  start_servers(&s, 1, 1);
+  static char config[1024];
+  config_of(&s, "chief", 0, config, sizeof config);
+  const char *environment[] = {config, "DIST_LEASE_SECONDS=2", others[0], others[1], others[2], NULL};
+  start_as(&s.all, 2, 2, "chief", environment);
+  for (int i = 0; i < 3; ++i) putenv(texts[i]);
+  chief c = chief_of(&s);
+  create_count(&c, "a");
+  create_count(&c, "b");
+  schedule_closures(&c, "count", 20);
+  assert_ok(dist_coordinator_join(c.coordinator, -1, NULL));
+  assert_int_equal(count_of(&c, "a"), 20);
+  kill(s.all.processes[2].pid, SIGKILL);
+  assert_int_equal(end_of(&s.all.processes[2]), 128 + SIGKILL);
+  assert_null(strstr(s.all.processes[2].text, "counted"));
+  end_chief(&c);
+  end_servers(&s);
+  unsetenv("DIST_TLS_CA");
+  unsetenv("DIST_TLS_CERTIFICATE");
+  unsetenv("DIST_TLS_KEY");
+  remove_certificate_folder();
+}
+
 /* A task that the coordinator takes for another one says so. */
 static void a_wrong_cluster_is_said(void **state) {
   (void)state;
@@ -350,6 +386,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_checkpoint_is_restored),
       cmocka_unit_test(servers_of_a_killed_coordinator_end),
       cmocka_unit_test(strangers_are_nobody),
+      cmocka_unit_test(with_tls_all_show_a_certificate_of_the_authority),
       cmocka_unit_test(a_wrong_cluster_is_said),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  *
  * Methods of a server that is another process: it is killed, stopped, started again, and speaks TLS.
  */
+#include "../certificates_support.h"
 #include "../processes_support.h"
 
 /* ---- The server's process: says its address, and ends when it is told to ---- */
@@ -143,48 +144,10 @@ static void a_forked_child_is_refused(void **state) {
 
 /* ---- TLS ---- */
 
-static char folder[64] = "/tmp/dist-rpc-XXXXXX";
-
-static int shell(const char *format, ...) {
-  char text[2048];
-  const int at = snprintf(text, sizeof text, "cd '%s' && (", folder);
-  va_list values;
-  va_start(values, format);
-  const int used = vsnprintf(text + at, sizeof text - (size_t)at - 20, format, values);
-  va_end(values);
-  snprintf(text + at + used, 20, ") > log 2>&1");
-  return system(text);
-}
-
-/* An authority, and a certificate of its for `address`. */
-static void make_certificates(const char *authority, const char *address) {
-  char host[32];
-  snprintf(host, sizeof host, "%.*s", (int)(strchr(address, ':') - address), address);
-  const int made = shell(
-      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout %s.ca.key -out %s.ca "
-      "-subj /CN=%s "
-      "-days 1 && openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout %s.key -out %s.csr "
-      "-subj /CN=%s && printf 'subjectAltName=IP:%s' > ext && openssl x509 -req -in %s.csr -CA %s.ca -CAkey "
-      "%s.ca.key "
-      "-CAcreateserial -days 1 -extfile ext -out %s.crt",
-      authority, authority, authority, authority, authority, host, host, authority, authority, authority,
-      authority);
-  if (made != 0) {
-    (void)shell("cat log >&2");
-    fail_msg("openssl made no certificates");
-  }
-}
-
-static void set_tls(const char *authority, char texts[3][128]) {
-  snprintf(texts[0], sizeof texts[0], "DIST_TLS_CA=%s/%s.ca", folder, authority);
-  snprintf(texts[1], sizeof texts[1], "DIST_TLS_CERTIFICATE=%s/%s.crt", folder, authority);
-  snprintf(texts[2], sizeof texts[2], "DIST_TLS_KEY=%s/%s.key", folder, authority);
-}
-
 static void with_tls_both_show_a_certificate_of_the_authority(void **state) {
   (void)state;
   if (system("openssl version > /dev/null 2>&1") != 0) skip();
-  assert_non_null(mkdtemp(folder));
+  make_certificate_folder();
   job all = job_of(1);
   make_certificates("one", all.addresses[0]);
   make_certificates("other", all.addresses[0]);
@@ -214,9 +177,7 @@ static void with_tls_both_show_a_certificate_of_the_authority(void **state) {
   dist_rpc_client_destroy(client);
   tell(&all.processes[0]);
   ends_well(&all.processes[0]);
-  char command[128];
-  snprintf(command, sizeof command, "rm -r '%s'", folder);
-  assert_int_equal(system(command), 0);
+  remove_certificate_folder();
 }
 
 int main(int argc, char **argv) {

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tf.distribute.ParameterServerStrategy: the tutorial's custom training loop with a ClusterCoordinator.
 
-    TF_CONFIG='{"cluster": {"chief": [...], "ps": [...], "worker": [...]}, "task": {"type": "worker", "index": 0}}' \\
-        python parameter_server.py
+    dist-launch --ps 2 --workers 2 -- python parameter_server.py
 
-in a process for each task.
+runs it in a process for each task, with TF_CONFIG as TensorFlow has it.
 
 Lines that changed:
     import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
