@@ -319,7 +319,7 @@ Status Coordinator::create_per_worker(const char* name, const char* function, Va
   std::unique_lock lock(mutex_);
   DIST_TRY(check_use());
   for (const PerWorker& each : per_worker_) {
-    if (each.name != name) continue;
+    if (each.failed || each.name != name) continue;
     return fail(DIST_ALREADY_EXISTS, "there is a per-worker value \"%s\" already", Shown(name).c_str());
   }
   const std::size_t number = per_worker_.size();
@@ -334,6 +334,7 @@ Status Coordinator::create_per_worker(const char* name, const char* function, Va
     });
   }));
   if (made.error.code == DIST_OK) return kOk;
+  made.failed = true;
   const ErrorRecord error = made.error;
   return fail(error);
 }

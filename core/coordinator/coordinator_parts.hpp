@@ -97,7 +97,8 @@ struct Coordinator::PerWorker {
   const std::pmr::string name;
   const std::pmr::string function;
   ValueRef arguments;
-  ErrorRecord error;  // the first that a worker had with it
+  ErrorRecord error;    // the first that a worker had with it
+  bool failed = false;  // so it was never made, and its name is free
 };
 
 }  // namespace dist

@@ -284,6 +284,8 @@ void Coordinator::lost(Server& server, const char* why) {
 
 // Per-worker values are made one after another; with all of them it is ready for closures.
 void Coordinator::prepare(Server& server) {
+  while (server.num_prepared < per_worker_.size() && per_worker_[server.num_prepared].failed)
+    ++server.num_prepared;
   if (server.num_prepared == per_worker_.size()) {
     if (server.state == Server::State::kPreparing) {
       server.state = Server::State::kUp;

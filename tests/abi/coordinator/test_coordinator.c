@@ -245,6 +245,8 @@ static void each_worker_has_its_own(void **state) {
                DIST_ALREADY_EXISTS, "\"counter\"");
   assert_fails(dist_coordinator_create_per_worker(c.coordinator, "other", "nowhere", NULL), DIST_NOT_FOUND,
                "nowhere");
+  /* Nothing was made, so that the name is free. */
+  assert_ok(dist_coordinator_create_per_worker(c.coordinator, "other", "make_counter", NULL));
   /* Workers take turns. */
   dist_remote_value *first = schedule(&c, "count", NULL), *second = schedule(&c, "count", NULL);
   assert_true(fetch(first) == 0);
