@@ -158,6 +158,9 @@ class Coordinator final : public Counted {
   // What needs the lock under which a partitioner is called.
   Status check_not_dividing(const char* what) const noexcept;
   Status place(RemoteVariable* variable, const RemoteVariableOptions& options);
+  Status find_all(std::span<const char* const> names, RemoteVariables::List* out);
+  template <class Push>
+  Status change(std::span<const char* const> names, const Push& push);
   Status commit(const Pushes& pushes);
   RemoteWait patience() const noexcept { return {timeout_ns_, ended_.get()}; }
   void cancel(int64_t id, const char* reason) noexcept;

@@ -147,20 +147,29 @@ Status Coordinator::create_variable(const char* name, const dist_tensor& initial
   return kOk;
 }
 
-Status Coordinator::read(std::span<const char* const> names, std::span<ValueRef> out) {
+// Those of these names, once all parameter servers are there.
+Status Coordinator::find_all(std::span<const char* const> names, RemoteVariables::List* out) {
   DIST_TRY(await_servers());
-  std::pmr::vector<const RemoteVariable*> variables(names.size(), &memory());
-  for (std::size_t i = 0; i < names.size(); ++i) DIST_TRY(directory_.find(names[i], &variables[i]));
+  for (const char* const name : names) {
+    const RemoteVariable* variable = nullptr;
+    DIST_TRY(directory_.find(name, &variable));
+    out->push_back(variable);
+  }
+  return kOk;
+}
+
+Status Coordinator::read(std::span<const char* const> names, std::span<ValueRef> out) {
+  RemoteVariables::List variables(&memory());
+  DIST_TRY(find_all(names, &variables));
   RemoteWait wait = patience();
   return variables_.read(variables, &wait, out);
 }
 
 Status Coordinator::rows(const char* name, Value& indices, ValueRef* out) {
-  DIST_TRY(await_servers());
-  const RemoteVariable* variable = nullptr;
-  DIST_TRY(directory_.find(name, &variable));
+  RemoteVariables::List variables(&memory());
+  DIST_TRY(find_all({&name, 1}, &variables));
   RemoteWait wait = patience();
-  return variables_.rows(*variable, indices, &wait, out);
+  return variables_.rows(*variables[0], indices, &wait, out);
 }
 
 Status Coordinator::commit(const Pushes& pushes) {
@@ -168,31 +177,32 @@ Status Coordinator::commit(const Pushes& pushes) {
   return variables_.commit(pushes, Commit::kNoClosure, 0, &wait);
 }
 
-Status Coordinator::assign(const char* name, int32_t how, Value& value) {
-  DIST_TRY(await_servers());
-  const RemoteVariable* variable = nullptr;
-  DIST_TRY(directory_.find(name, &variable));
+// push(pushes, variables) says what is to change.
+template <class Push>
+Status Coordinator::change(std::span<const char* const> names, const Push& push) {
+  RemoteVariables::List variables(&memory());
+  DIST_TRY(find_all(names, &variables));
   Pushes pushes(memory(), variables_.num_servers());
-  DIST_TRY(pushes.assign(*variable, how, value));
+  DIST_TRY(push(pushes, variables));
   return commit(pushes);
+}
+
+Status Coordinator::assign(const char* name, int32_t how, Value& value) {
+  return change({&name, 1}, [&](Pushes& pushes, const RemoteVariables::List& variables) {
+    return pushes.assign(*variables[0], how, value);
+  });
 }
 
 Status Coordinator::scatter(const char* name, int32_t how, Value& slices) {
-  DIST_TRY(await_servers());
-  const RemoteVariable* variable = nullptr;
-  DIST_TRY(directory_.find(name, &variable));
-  Pushes pushes(memory(), variables_.num_servers());
-  DIST_TRY(pushes.scatter(*variable, how, slices));
-  return commit(pushes);
+  return change({&name, 1}, [&](Pushes& pushes, const RemoteVariables::List& variables) {
+    return pushes.scatter(*variables[0], how, slices);
+  });
 }
 
 Status Coordinator::update(const char* function, std::span<const char* const> names, Value* arguments) {
-  DIST_TRY(await_servers());
-  std::pmr::vector<const RemoteVariable*> variables(names.size(), &memory());
-  for (std::size_t i = 0; i < names.size(); ++i) DIST_TRY(directory_.find(names[i], &variables[i]));
-  Pushes pushes(memory(), variables_.num_servers());
-  DIST_TRY(pushes.update(function, variables, arguments));
-  return commit(pushes);
+  return change(names, [&](Pushes& pushes, const RemoteVariables::List& variables) {
+    return pushes.update(function, variables, arguments);
+  });
 }
 
 }  // namespace dist

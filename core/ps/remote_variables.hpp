@@ -30,6 +30,8 @@ struct RemoteWait {
 
 class RemoteVariables {
  public:
+  using List = std::pmr::vector<const RemoteVariable*>;
+
   RemoteVariables(Memory& memory, int64_t epoch) : memory_(memory), epoch_(epoch), servers_(&memory) {}
 
   // The next server.
