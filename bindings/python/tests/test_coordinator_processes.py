@@ -111,7 +111,11 @@ class Processes(unittest.TestCase):
 
     def test_a_parameter_server_that_is_killed_ends_the_job(self):
         body = """
-        for call in (lambda: coordinator.update("die", ["v"]), lambda: coordinator.schedule("add", np.float32(1))):
+        def go_on():  # which of the two hears of it is a matter of time
+            coordinator.schedule("add", np.float32(1))
+            coordinator.join()
+
+        for call in (lambda: coordinator.update("die", ["v"]), go_on):
             try:
                 call()
             except libdist.Aborted as error:
