@@ -207,6 +207,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_write_trace;
 %ignore dist_write_metrics;
 %ignore dist_coordinator_write_trace;
+%ignore dist_server_write_trace;
 %include <dist/error.h>
 %include <dist/strategy.h>
 %include <dist/workers.h>
@@ -278,6 +279,9 @@ class Text {
   }
   dist_status write_coordinator_trace(const dist_coordinator *coordinator) {
     return dist_coordinator_write_trace(coordinator, dist_swig::append, &text_);
+  }
+  dist_status write_server_trace(dist_server *server) {
+    return dist_server_write_trace(server, dist_swig::append, &text_);
   }
   dist_status write_metrics(dist_strategy *strategy, const char *name) {
     return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);

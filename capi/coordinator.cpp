@@ -3,11 +3,10 @@
 #include <vector>
 
 #include "capi/cluster.hpp"
+#include "capi/coordinator.hpp"
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
 #include "capi/remote_names.hpp"
-#include "core/coordinator/coordinator.hpp"
-#include "core/coordinator/write_spans.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -68,7 +67,20 @@ Status check_variable(const dist_coordinator* coordinator, const char* name, con
   return require(name, call, "name");
 }
 
+// What a forked child has is how the parent's stood at some moment, perhaps under a lock.
+Status check_process(const dist_coordinator* coordinator) noexcept {
+  if (!unwrap(coordinator).memory().forked()) return kOk;
+  return failed_precondition("this is a forked child of the coordinator's process");
+}
+
 }  // namespace
+
+Ref<Coordinator> dist::capi::coordinator_of(Strategy& strategy) {
+  Companion& companion = strategy.companion();
+  const std::scoped_lock lock(companion.mutex);
+  if (companion.object == nullptr || companion.holders == 0) return {};
+  return static_cast<Handle*>(companion.object)->coordinator;
+}
 
 void dist_coordinator_options_init(dist_coordinator_options* options, uint32_t struct_size_bytes) {
   init_options(options, struct_size_bytes);
@@ -342,6 +354,7 @@ dist_status dist_coordinator_query(const dist_coordinator* coordinator, dist_coo
   return guard([&]() -> Status {
     DIST_TRY(require(coordinator, "dist_coordinator_query", "coordinator"));
     DIST_TRY(require(out_stats, "dist_coordinator_query", "out_stats"));
+    DIST_TRY(check_process(coordinator));
     const CoordinatorNumbers now = unwrap(coordinator).numbers();
     const dist_coordinator_stats all = {sizeof all,     now.num_ps,        now.num_workers, now.workers_up,
                                         now.queued,     now.in_flight,     now.scheduled,   now.completed,
@@ -357,12 +370,7 @@ dist_status dist_coordinator_write_trace(const dist_coordinator* coordinator, di
   return guard([&]() -> Status {
     DIST_TRY(require(coordinator, kCall, "coordinator"));
     DIST_TRY(require(reinterpret_cast<const void*>(fn), kCall, "fn"));
-    const Coordinator& self = unwrap(coordinator);
-    std::pmr::vector<ClosureSpan> spans(&self.memory());
-    self.spans(&spans);
-    TextOut out(fn, user_data);
-    write_spans(spans, self.num_workers(), out);
-    out.flush();
-    return kOk;
+    DIST_TRY(check_process(coordinator));
+    return write_span_trace(unwrap(coordinator).trace(), fn, user_data);
   });
 }

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstring>
 
+#include "capi/coordinator.hpp"
 #include "capi/dataset.hpp"
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
+#include "core/coordinator/write_metrics.hpp"
 #include "core/input/explain.hpp"
 #include "core/inspect/describe.hpp"
 #include "core/inspect/drift.hpp"
@@ -65,13 +67,18 @@ dist_straggler to_public(const Straggler& row) noexcept {
 
 dist_status dist_write_trace(dist_strategy* strategy, dist_text_fn fn, void* user_data) {
   return write(strategy, fn, user_data, "dist_write_trace", [](Strategy& self, TextOut& out) {
-    write_chrome_trace(Snapshot(self.recorder(), self.memory()), out);
+    std::pmr::vector<SpanTrace> beside(&self.memory());
+    if (const Ref<Coordinator> coordinator = coordinator_of(self)) beside.push_back(coordinator->trace());
+    write_chrome_trace(Snapshot(self.recorder(), self.memory()), beside, out);
   });
 }
 
 dist_status dist_write_metrics(dist_strategy* strategy, const char* name, dist_text_fn fn, void* user_data) {
   return write(strategy, fn, user_data, "dist_write_metrics", [&](Strategy& self, TextOut& out) {
     write_metrics(self.recorder(), {name, kVersion, kernel_targets()[0], self.memory().held()}, out);
+    if (const Ref<Coordinator> coordinator = coordinator_of(self)) {
+      write_metrics(coordinator->numbers(), name, out);
+    }
   });
 }
 

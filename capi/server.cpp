@@ -159,6 +159,17 @@ dist_status dist_server_join(dist_server* server, int64_t timeout_ns, dist_cance
   });
 }
 
+dist_status dist_server_write_trace(dist_server* server, dist_text_fn fn, void* user_data) {
+  constexpr const char* kCall = "dist_server_write_trace";
+  return guard([&]() -> Status {
+    DIST_TRY(require(server, kCall, "server"));
+    DIST_TRY(require(reinterpret_cast<const void*>(fn), kCall, "fn"));
+    TaskServer& self = *unwrap(server);
+    if (self.memory().forked()) return failed_precondition("this is a forked child of the server's process");
+    return write_span_trace(self.trace(), fn, user_data);
+  });
+}
+
 void dist_server_stop(dist_server* server) {
   if (server != nullptr && !unwrap(server)->memory().forked()) unwrap(server)->end();
 }

@@ -195,6 +195,19 @@ func (s *Server) Join(ctx context.Context) error {
 	})
 }
 
+// WriteTrace is what the server has done, as a trace: JSON of Chrome's trace-event format, for Perfetto. A worker has a row for
+// each thread, with closures and in them what they ask of parameter servers; a parameter server has one, with the calls to it.
+// Traces of a job's servers and of its coordinator can be joined.
+func (s *Server) WriteTrace() (string, error) {
+	var u uses
+	defer u.end()
+	native := u.server(s)
+	if u.err != nil {
+		return "", u.err
+	}
+	return written(func(t cdist.Text) error { return t.Write_server_trace(native) })
+}
+
 // Stop ends Join, which returns nil.
 func (s *Server) Stop() error {
 	var u uses

@@ -261,6 +261,8 @@ func TestClosuresChangeVariablesAndGiveValues(t *testing.T) {
 			is(t, words, strings.Contains(trace, words), true)
 		}
 
+		is(t, "a server's trace", strings.Contains(must[string](t)(c.servers[0].WriteTrace()), `"libdist ps 0"`), true)
+
 		// The servers end with their coordinator.
 		fails(t, c.servers[0].Join(within(t, time.Millisecond)), dist.ErrDeadlineExceeded, "goes on")
 		noError(t, c.coordinator.Close())

@@ -209,6 +209,7 @@ var functionWords = map[string]string{
 	"dist_server_register_update":                "Server.RegisterUpdate",
 	"dist_server_start":                          "Server.Start",
 	"dist_server_target":                         "Server.Target",
+	"dist_server_write_trace":                    "Server.WriteTrace",
 	"dist_server_join":                           "Server.Join",
 	"dist_server_stop":                           "Server.Stop",
 	"dist_server_destroy":                        "Server.Close",

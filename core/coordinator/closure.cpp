@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/os/clock.hpp"
 #include "core/base/text.hpp"
 
 namespace dist {
@@ -52,16 +53,24 @@ Status WorkerJob::kept(std::string_view name, ValueRef* out) {
 
 // ---- Closure ----
 
-Closure::Closure(WorkerJob& job, int64_t id, const char* name, Cancel& cancel, bool pushes)
+Closure::Closure(WorkerJob& job, int64_t id, const char* name, Cancel& cancel, bool pushes, SpanLog& spans,
+                 int row)
     : job_(job),
       id_(id),
       name_(name),
       cancel_(cancel),
       may_push_(pushes),
       number_(job.num_closures.fetch_add(1, std::memory_order_relaxed)),
+      spans_(spans),
+      row_(row),
       pushes_(job.memory(), job.variables.num_servers()) {}
 
-Status Closure::heard(const Status& status, const RemoteWait& wait) noexcept {
+template <class Ask>
+Status Closure::ask(const char* what, Cancel* cancel, const Ask& ask) {
+  Span span{.category = "ps", .id = id_, .row = row_, .begin_ns = steady_now_ns()};
+  span.set_name(what);
+  RemoteWait wait{-1, cancel};
+  const Status status = spans_.end(&span, ask(&wait));
   if (wait.lost != kNoServer) lost_ = wait.lost;
   return status;
 }
@@ -78,8 +87,7 @@ Status Closure::read(std::span<const char* const> names, std::span<ValueRef> out
   }
   if (asked.empty()) return kOk;
   std::pmr::vector<ValueRef> values(asked.size(), &memory());
-  RemoteWait wait{-1, &cancel_};
-  DIST_TRY(heard(job_.variables.read(asked, &wait, values), wait));
+  DIST_TRY(ask("read", &cancel_, [&](RemoteWait* wait) { return job_.variables.read(asked, wait, values); }));
   for (std::size_t i = 0; i < values.size(); ++i) {
     job_.cache(*asked[i], number_, values[i]);
     out[places[i]] = std::move(values[i]);
@@ -90,8 +98,8 @@ Status Closure::read(std::span<const char* const> names, std::span<ValueRef> out
 Status Closure::rows(const char* name, Value& indices, ValueRef* out) {
   const RemoteVariable* variable = nullptr;
   DIST_TRY(job_.directory.find(name, &variable));
-  RemoteWait wait{-1, &cancel_};
-  return heard(job_.variables.rows(*variable, indices, &wait, out), wait);
+  return ask("rows", &cancel_,
+             [&](RemoteWait* wait) { return job_.variables.rows(*variable, indices, wait, out); });
 }
 
 Status Closure::check_pushes(const char* name) const noexcept {
@@ -124,8 +132,9 @@ Status Closure::update(const char* function, std::span<const char* const> names,
 }
 
 Status Closure::commit(int64_t mark) {
-  RemoteWait wait{-1, nullptr};  // a commit that has begun is not taken back
-  return heard(job_.variables.commit(pushes_, id_, mark, &wait), wait);
+  // One that has begun is not taken back.
+  return ask("commit", nullptr,
+             [&](RemoteWait* wait) { return job_.variables.commit(pushes_, id_, mark, wait); });
 }
 
 }  // namespace dist

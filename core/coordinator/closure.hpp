@@ -20,6 +20,7 @@
 #include "core/ps/directory.hpp"
 #include "core/ps/pushes.hpp"
 #include "core/ps/remote_variables.hpp"
+#include "core/trace/spans.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {
@@ -65,8 +66,8 @@ class WorkerJob final : public Counted {
 
 class Closure {
  public:
-  // `pushes`: whether it may change variables.
-  Closure(WorkerJob& job, int64_t id, const char* name, Cancel& cancel, bool pushes);
+  // `pushes`: whether it may change variables. `spans`: where what it does on parameter servers is written down, on a row.
+  Closure(WorkerJob& job, int64_t id, const char* name, Cancel& cancel, bool pushes, SpanLog& spans, int row);
 
   int64_t id() const noexcept { return id_; }
   int32_t worker() const noexcept { return job_.worker; }
@@ -88,8 +89,9 @@ class Closure {
 
  private:
   Status check_pushes(const char* name) const noexcept;
-  // Remembers a server that could not be reached.
-  Status heard(const Status& status, const RemoteWait& wait) noexcept;
+  // Asks parameter servers: a span, and remembers a server that could not be reached.
+  template <class Ask>
+  Status ask(const char* what, Cancel* cancel, const Ask& ask);
 
   WorkerJob& job_;
   const int64_t id_;
@@ -97,6 +99,8 @@ class Closure {
   Cancel& cancel_;
   const bool may_push_;
   const int64_t number_;  // which closure of this worker it is
+  SpanLog& spans_;
+  const int32_t row_;
   Pushes pushes_;
   int32_t lost_ = kNoServer;
 };

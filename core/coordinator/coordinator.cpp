@@ -378,9 +378,14 @@ CoordinatorNumbers Coordinator::numbers() const noexcept {
   return now;
 }
 
-void Coordinator::spans(std::pmr::vector<ClosureSpan>* out) const {
-  const std::scoped_lock lock(mutex_);
-  out->assign(spans_.all().begin(), spans_.all().end());
+SpanTrace Coordinator::trace() const {
+  SpanTrace trace(memory());
+  trace.process = SpanTrace::kCoordinator;
+  trace.name = "libdist coordinator";
+  for (int i = 0; i < num_workers_; ++i) trace.add_row("worker %d", i);
+  trace.rows.emplace_back("of no worker");
+  trace.spans = spans_.copy(memory());
+  return trace;
 }
 
 void ClosureResult::describe(char* text, std::size_t size) const noexcept {

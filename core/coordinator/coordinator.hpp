@@ -24,12 +24,12 @@
 #include "core/base/status.hpp"
 #include "core/cluster/cluster_spec.hpp"
 #include "core/coordinator/closure_queue.hpp"
-#include "core/coordinator/closure_spans.hpp"
 #include "core/ps/directory.hpp"
 #include "core/ps/pushes.hpp"
 #include "core/ps/remote_variables.hpp"
 #include "core/rpc/client.hpp"
 #include "core/rpc/remote_value.hpp"
+#include "core/trace/spans.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {
@@ -130,9 +130,8 @@ class Coordinator final : public Counted {
   Status create_per_worker(const char* name, const char* function, Value* arguments);
 
   CoordinatorNumbers numbers() const noexcept;
-  // The closures that have ended so far, the last of them at least: oldest first.
-  void spans(std::pmr::vector<ClosureSpan>* out) const;
-  int num_workers() const noexcept { return num_workers_; }
+  // The latest closures that have ended, from when each was sent: a row for each worker.
+  SpanTrace trace() const;
 
  private:
   friend class ClosureResult;
@@ -226,7 +225,7 @@ class Coordinator final : public Counted {
   int num_uses_ = 0;
   int64_t next_retry_ns_ = INT64_MAX;
   CoordinatorNumbers counts_;
-  ClosureSpans spans_;
+  SpanLog spans_;
 };
 
 }  // namespace dist

@@ -418,14 +418,13 @@ void Coordinator::give_back(Flight& flight, const char* why) noexcept {
 // Its end, and that of what the coordinator knows of it.
 void Coordinator::settle(Flight& flight, dist_status status, const char* text, ValueRef value) noexcept {
   forget(flight.link);
-  ClosureSpan span{flight.id,
-                   flight.server != nullptr ? flight.server->index : -1,
-                   status,
-                   flight.scheduled_ns,
-                   flight.sent_ns,
-                   steady_now_ns(),
-                   ""};
-  copy_text(span.name, flight.function.c_str());
+  const bool sent = flight.server != nullptr && flight.sent_ns != 0;
+  Span span{.category = "closure", .id = flight.id, .status = status};
+  span.row = sent ? flight.server->index : num_workers_;
+  span.begin_ns = sent ? flight.sent_ns : flight.scheduled_ns;
+  span.waited_ns = span.begin_ns - flight.scheduled_ns;
+  span.end_ns = steady_now_ns();
+  span.set_name(flight.function.c_str());
   spans_.add(span);
   if (flight.server != nullptr) std::erase(flight.server->in_flight, flight.id);
   flight.result->settle(status, text, std::move(value));

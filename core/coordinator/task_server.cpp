@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include "core/base/os/clock.hpp"
@@ -78,7 +79,8 @@ TaskServer::TaskServer(Memory& memory, const TaskServerOptions& options)
       message_bytes_(static_cast<std::size_t>(options.message_bytes == 0 ? kDefaultMessageBytes
                                                                          : options.message_bytes)),
       closures_(&memory),
-      service_(memory),
+      spans_(memory),
+      service_(memory, spans_),
       threads_(memory, *this, kMostQueued) {
   target_ += address_;
 }
@@ -179,6 +181,27 @@ Status TaskServer::join(int64_t timeout_ns, Cancel* cancel) {
       changed_.wait_for(lock, std::chrono::nanoseconds(next - now));
     }
   }
+}
+
+SpanTrace TaskServer::trace() {
+  SpanTrace trace(memory());
+  {
+    const std::scoped_lock lock(mutex_);
+    trace.process = part_;
+  }
+  char label[48] = "libdist server";
+  if (trace.process >= SpanTrace::kFirstWorker && trace.process < SpanTrace::kNobody) {
+    std::snprintf(label, sizeof label, "libdist worker %d",
+                  static_cast<int>(trace.process - SpanTrace::kFirstWorker));
+    for (std::size_t i = 0; i < num_threads_; ++i) trace.add_row("closures %d", static_cast<int>(i));
+  } else if (trace.process != SpanTrace::kNobody) {
+    std::snprintf(label, sizeof label, "libdist ps %d",
+                  static_cast<int>(trace.process - SpanTrace::kFirstPs));
+    trace.rows.emplace_back("calls");
+  }
+  trace.name = label;
+  trace.spans = spans_.copy(memory());
+  return trace;
 }
 
 void TaskServer::end() noexcept {
@@ -308,6 +331,7 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
       return failed_precondition("this parameter server has been lost to its coordinator");
     }
     epoch_ = numbers[0];
+    part_ = numbers[1] + (part == kPsJob ? SpanTrace::kFirstPs : SpanTrace::kFirstWorker);
     alone_since_ns_ = steady_now_ns();
     std::swap(work_, work);
     changed_.notify_all();
@@ -355,7 +379,10 @@ Status TaskServer::run_closure(IncomingCall& call, Cancel& cancel, Ref<CallParts
     return invalid_argument("a closure without a name");
 
   // What stays is no closure of the coordinator's, and has no number among them.
-  Closure closure(*job, stays ? -1 : numbers[1], name, cancel, !stays);
+  const int64_t id = stays ? Span::kNoId : numbers[1];
+  Span span{.category = "closure", .id = id, .row = threads_.here(), .begin_ns = steady_now_ns()};
+  span.set_name(name);
+  Closure closure(*job, id, name, cancel, !stays, spans_, span.row);
   ValueRef result;
   Status done = kOk;
   if (const auto found = closures_.find(std::string_view(name)); found != closures_.end()) {
@@ -392,6 +419,7 @@ Status TaskServer::run_closure(IncomingCall& call, Cancel& cancel, Ref<CallParts
     done = fail(DIST_CANCELLED, "%s", cancel.reason());
   }
   if (done.ok() && !stays) done = closure.commit(numbers[2]);
+  done = spans_.end(&span, done);
   return done.ok() ? kOk : write(done);
 }
 

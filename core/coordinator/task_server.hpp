@@ -29,6 +29,7 @@
 #include "core/engine/grpc_calls.hpp"
 #include "core/ps/parameter_service.hpp"
 #include "core/rpc/call_threads.hpp"
+#include "core/trace/spans.hpp"
 
 namespace dist {
 
@@ -66,6 +67,9 @@ class TaskServer final : public Counted, private CallHandler, private CallThread
   // Waits for its end. OK: its coordinator, or end(), has said so. UNAVAILABLE: the coordinator is gone for a lease.
   // DEADLINE_EXCEEDED: none has come, or not within `timeout_ns` (< 0: no limit), and the server goes on.
   Status join(int64_t timeout_ns, Cancel* cancel);
+  // The latest calls, of a parameter server on one row, and closures and what they ask of parameter servers, on a row for each
+  // thread. From any thread.
+  SpanTrace trace();
   // From any thread: join() returns.
   void end() noexcept;
   // Ends it for good. FAILED_PRECONDITION inside one of its functions.
@@ -100,6 +104,7 @@ class TaskServer final : public Counted, private CallHandler, private CallThread
   int64_t lease_ns_ = 0;
   bool started_ = false;
   Closures closures_;
+  SpanLog spans_;
   ParameterService service_;
   CallThreads threads_;
   Ref<GrpcCalls> calls_;
@@ -107,8 +112,9 @@ class TaskServer final : public Counted, private CallHandler, private CallThread
   std::mutex mutex_;
   std::condition_variable changed_;
   Ref<WorkerJob> work_;
-  Ref<IncomingCall> watch_;  // the coordinator's, who is there while this is
-  int64_t epoch_ = 0;        // 0: no coordinator has come
+  Ref<IncomingCall> watch_;            // the coordinator's, who is there while this is
+  int64_t epoch_ = 0;                  // 0: no coordinator has come
+  int64_t part_ = SpanTrace::kNobody;  // that the coordinator has given it, as the number of a process
   int64_t alone_since_ns_ = 0;
   End end_ = End::kNot;
 };

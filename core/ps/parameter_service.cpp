@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/os/clock.hpp"
 #include "core/base/text.hpp"
 #include "core/ps/numbers.hpp"
 #include "core/rpc/answer.hpp"
@@ -19,8 +20,8 @@ constexpr std::size_t kMostLightBytes = std::size_t{128} << 10;
 
 }  // namespace
 
-ParameterService::ParameterService(Memory& memory)
-    : memory_(memory), store_(memory), snapshot_(&memory), queue_(&memory) {}
+ParameterService::ParameterService(Memory& memory, SpanLog& spans)
+    : memory_(memory), spans_(spans), store_(memory), snapshot_(&memory), queue_(&memory) {}
 
 ParameterService::~ParameterService() { store_.arena().wait_for_tasks(); }
 
@@ -33,6 +34,7 @@ void ParameterService::begin_epoch(int64_t epoch) noexcept {
 void ParameterService::called(Ref<IncomingCall> call) noexcept {
   Item item;
   item.call = std::move(call);
+  item.came_ns = steady_now_ns();
   const Ref<IncomingCall> kept = item.call;
   try {
     const Ref<CallMessage> request = Ref<CallMessage>::share(&kept->request());
@@ -101,6 +103,9 @@ void ParameterService::run(Item& item) noexcept {
     store_.clear();
     return;
   }
+  Span span{.category = "ps", .begin_ns = steady_now_ns()};
+  span.waited_ns = span.begin_ns - item.came_ns;
+  span.set_name(item.method.substr(kPsPrefix.size()));
   try {
     std::span<const int64_t> numbers;
     ValueRef result;
@@ -113,8 +118,9 @@ void ParameterService::run(Item& item) noexcept {
     }
     if (done.ok()) {
       used_.store(true, std::memory_order_relaxed);
-      done = answer(item, numbers.subspan(1), &result);
+      done = answer(item, numbers.subspan(1), &span, &result);
     }
+    done = spans_.end(&span, done);
     // What the message brought is the store's alone before the next call is done.
     item.arguments = {};
     if (!done.ok()) return answer_failure(*item.call, done);
@@ -124,11 +130,12 @@ void ParameterService::run(Item& item) noexcept {
   }
 }
 
-Status ParameterService::answer(const Item& item, std::span<const int64_t> numbers, ValueRef* out) {
+Status ParameterService::answer(const Item& item, std::span<const int64_t> numbers, Span* span,
+                                ValueRef* out) {
   const std::string_view method = item.method.substr(kPsPrefix.size());
   const auto args = item.arguments->items();
   if (method == "read") return read(numbers, out);
-  if (method == "commit") return commit(item, numbers, out);
+  if (method == "commit") return commit(item, numbers, span, out);
   if (method == "rows") return rows(item, numbers, out);
   if (method == "create") {
     if (numbers.size() != 1 || args.size() != 2) return invalid_argument("no message of a new variable");
@@ -195,7 +202,8 @@ Status ParameterService::rows(const Item& item, std::span<const int64_t> numbers
   return kOk;
 }
 
-Status ParameterService::commit(const Item& item, std::span<const int64_t> numbers, ValueRef* out) {
+Status ParameterService::commit(const Item& item, std::span<const int64_t> numbers, Span* span,
+                                ValueRef* out) {
   const auto args = item.arguments->items();
   if (numbers.size() < 2 || args.size() != 2 || !args[1]->is_sequence()) return invalid_argument("no commit");
   const auto values = args[1]->items();
@@ -226,8 +234,10 @@ Status ParameterService::commit(const Item& item, std::span<const int64_t> numbe
     operations.push_back(each);
   }
   if (at != numbers.size()) return invalid_argument("a commit of more operations than values");
+  span->id = numbers[0];
   bool applied = false;
   DIST_TRY(store_.commit({numbers[0], numbers[1], operations, item.call->request().bytes()}, &applied));
+  if (!applied) span->set_name("commit of before");
   const int64_t number = applied ? 1 : 0;
   return make_numbers(memory_, {&number, 1}, out);
 }

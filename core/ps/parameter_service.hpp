@@ -30,6 +30,7 @@
 #include "core/base/status.hpp"
 #include "core/engine/calls.hpp"
 #include "core/ps/parameter_store.hpp"
+#include "core/trace/spans.hpp"
 
 namespace dist {
 
@@ -37,7 +38,8 @@ inline constexpr std::string_view kPsPrefix = "dist.ps.";
 
 class ParameterService {
  public:
-  explicit ParameterService(Memory& memory);
+  // `spans`: where each call is written down.
+  ParameterService(Memory& memory, SpanLog& spans);
   // Waits for what is under way.
   ~ParameterService();
 
@@ -58,6 +60,7 @@ class ParameterService {
     std::string_view method;  // lies in the request
     ValueRef arguments;
     bool heavy = false;
+    int64_t came_ns = 0;
     int64_t new_epoch = 0;  // no call, but begin_epoch()
   };
 
@@ -65,14 +68,15 @@ class ParameterService {
   // Does what waits. `here`: this is a thread of the network's, which does no heavy work.
   void drain(bool here) noexcept;
   void run(Item& item) noexcept;
-  Status answer(const Item& item, std::span<const int64_t> numbers, ValueRef* out);
+  Status answer(const Item& item, std::span<const int64_t> numbers, Span* span, ValueRef* out);
   Status read(std::span<const int64_t> numbers, ValueRef* out);
   Status rows(const Item& item, std::span<const int64_t> numbers, ValueRef* out);
-  Status commit(const Item& item, std::span<const int64_t> numbers, ValueRef* out);
+  Status commit(const Item& item, std::span<const int64_t> numbers, Span* span, ValueRef* out);
   Status snapshot(ValueRef* out);
   bool is_heavy(const Item& item) const noexcept;
 
   Memory& memory_;
+  SpanLog& spans_;
   ParameterStore store_;
   int64_t epoch_ = 0;  // 0: nobody has come
   std::atomic<bool> used_{false};

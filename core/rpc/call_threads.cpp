@@ -10,7 +10,10 @@ namespace {
 constexpr char kEnds[] = "the server ends";
 
 // Whose thread this one is: of a call that ends its own server.
-thread_local const CallThreads* serving = nullptr;
+thread_local struct {
+  const CallThreads* of;
+  int number;
+} serving = {};
 
 }  // namespace
 
@@ -36,7 +39,7 @@ CallThreads::CallThreads(Memory& memory, Worker& worker, std::size_t max_queued)
 
 CallThreads::~CallThreads() { stop(kEnds); }
 
-bool CallThreads::inside() const noexcept { return serving == this; }
+int CallThreads::here() const noexcept { return serving.of == this ? serving.number : -1; }
 
 Status CallThreads::start(std::size_t num_threads, const char* name) {
   // What is under way is known without memory for it.
@@ -116,7 +119,7 @@ void CallThreads::given_up(IncomingCall& call) noexcept {
 void* CallThreads::serve_main(void* self) {
   block_async_signals();
   auto& threads = *static_cast<CallThreads*>(self);
-  serving = &threads;
+  serving = {&threads, threads.num_begun_.fetch_add(1, std::memory_order_relaxed)};
   threads.serve();
   return nullptr;
 }

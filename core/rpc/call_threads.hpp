@@ -3,6 +3,7 @@
 // Each has a cancel object, which is signalled where nobody waits for its answer any more, or the threads end.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory_resource>
@@ -39,7 +40,9 @@ class CallThreads {
   // UNAVAILABLE. Not on one of the threads. Again is the same as once.
   void stop(const char* why) noexcept;
   // Whether this is one of them.
-  bool inside() const noexcept;
+  bool inside() const noexcept { return here() >= 0; }
+  // Which one of them this is; -1: none.
+  int here() const noexcept;
 
   // As CallHandler has them; never waits.
   void add(Ref<IncomingCall> call) noexcept;
@@ -58,6 +61,7 @@ class CallThreads {
   Worker& worker_;
   const std::size_t max_queued_;
   std::pmr::deque<Thread> threads_;
+  std::atomic<int> num_begun_{0};  // of the threads
 
   std::mutex mutex_;
   std::condition_variable come_;

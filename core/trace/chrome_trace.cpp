@@ -1,38 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace/chrome_trace.hpp"
 
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <cstdio>
 
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
+#include "core/trace/trace_json.hpp"
 
 namespace dist {
 namespace {
 
-// The writer keeps its depth in memory of its allocator: here a buffer that is larger than it ever needs, so
-// that nothing is allocated.
-using Pool = rapidjson::MemoryPoolAllocator<>;
-using Json = rapidjson::Writer<TextOut, rapidjson::UTF8<>, rapidjson::UTF8<>, Pool>;
-constexpr std::size_t kDepth = 8;
-
-class ChromeTrace {
+class ChromeTrace : private TraceJson {
  public:
   ChromeTrace(const Snapshot& snapshot, TextOut& out)
-      : snapshot_(snapshot),
-        out_(out),
-        pool_(buffer_, sizeof buffer_),
-        json_(out, &pool_, kDepth),
+      : TraceJson(out),
+        snapshot_(snapshot),
         // Beside those of other workers, and exact in a double.
         ids_(int64_t{snapshot.worker().me} << 40) {}
 
-  void write() {
-    json_.StartObject();
-    text("displayTimeUnit", "ns");
-    json_.Key("traceEvents");
-    json_.StartArray();
+  void write(std::span<const SpanTrace> beside) {
+    begin_events();
     write_names();
     for (const Event& event : snapshot_.events()) {
       if (event.members == 0) write_alone(event);
@@ -41,9 +29,8 @@ class ChromeTrace {
       for (const Event* event : round.events) write_member(*event, round);
       write_arrow(round);
     }
-    json_.EndArray();
-    json_.EndObject();
-    out_.Put('\n');
+    for (const SpanTrace& each : beside) write_spans(each, *this);
+    end_events();
   }
 
  private:
@@ -60,50 +47,22 @@ class ChromeTrace {
     if (worker.among_others()) name("thread_name", kNoReplica, "outside of replicas");
   }
 
-  void key(const char* name) { json_.Key(name); }
-  void text(const char* name, const char* value) {
-    key(name);
-    json_.String(value);
-  }
-  void number(const char* name, int64_t value) {
-    key(name);
-    json_.Int64(value);
-  }
-  // The format counts in microseconds.
-  void time(const char* name, int64_t ns) {
-    char digits[32];
-    const int length = std::snprintf(digits, sizeof digits, "%lld.%03lld", static_cast<long long>(ns / 1000),
-                                     static_cast<long long>(ns % 1000));
-    key(name);
-    json_.RawValue(digits, static_cast<std::size_t>(length), rapidjson::kNumberType);
-  }
-
   // The process and the thread: what the worker does outside of replicas stands behind all of these.
-  void place(GlobalReplica replica) {
-    number("pid", snapshot_.worker().me);
-    number("tid", replica == kNoReplica ? snapshot_.replicas().global() : dist::number(replica));
+  int64_t row(GlobalReplica replica) const {
+    return replica == kNoReplica ? snapshot_.replicas().global() : dist::number(replica);
   }
-
   void name(const char* what, GlobalReplica replica, const char* value) {
-    json_.StartObject();
-    text("ph", "M");
-    text("name", what);
-    place(replica);
-    key("args");
-    json_.StartObject();
-    text("name", value);
-    json_.EndObject();
-    json_.EndObject();
+    TraceJson::name(what, snapshot_.worker().me, row(replica), value);
   }
 
   // An event's head; `phase` is the format's letter.
   void begin(const char* phase, const char* category, const char* title, GlobalReplica replica,
              int64_t at_ns) {
-    json_.StartObject();
+    TraceJson::begin();
     text("ph", phase);
     text("cat", category);
     text("name", title);
-    place(replica);
+    place(snapshot_.worker().me, row(replica));
     time("ts", at_ns);
   }
   // A slice: a whole one, or one that has only begun.
@@ -115,17 +74,16 @@ class ChromeTrace {
     } else if (event.over) {
       time("dur", event.end_ns - event.begin_ns);
     }
-    key("args");
-    json_.StartObject();
+    TraceJson::begin("args");
     if (event.over) text("status", status_name(event.status));
   }
   void end_slice(const char* category, const char* title, const Event& event) {
-    json_.EndObject();
-    json_.EndObject();
+    end();
+    end();
     if (!event.asynchronous || !event.over) return;
     begin("e", category, title, event.replica, event.end_ns);
     number("id", ids_);
-    json_.EndObject();
+    end();
   }
 
   // The replica's function, or a call that came to no round.
@@ -173,21 +131,20 @@ class ChromeTrace {
     number("missing", event.members - static_cast<int64_t>(round.events.size()));
     // Which replicas another group has is not recorded.
     if (event.group != 0) return;
-    key("waits_for");
-    json_.StartArray();
+    begin_list("waits_for");
     for (int r = 0; r < snapshot_.replicas().local(); ++r) {
       const GlobalReplica replica = snapshot_.replicas().global_of(LocalReplica{r});
       const bool here = std::any_of(round.events.begin(), round.events.end(),
                                     [&](const Event* e) { return e->replica == replica; });
-      if (!here) json_.Int(dist::number(replica));
+      if (!here) item(dist::number(replica));
     }
-    json_.EndArray();
+    end_list();
   }
 
   void write_wait(const Event& event) {
     begin("X", "wait", "wait", event.replica, event.begin_ns);
     time("dur", event.arrived_ns - event.begin_ns);
-    json_.EndObject();
+    end();
   }
 
   void write_arrow(const Round& round) {
@@ -198,25 +155,23 @@ class ChromeTrace {
     ++ids_;
     begin("s", "last", "last to come", round.last().replica, round.last().begin_ns);
     number("id", ids_);
-    json_.EndObject();
+    end();
     // An arrow ends in the slice that its moment lies in, the first's own.
     const Event& first = round.first();
     begin("f", "last", "last to come", first.replica, std::max(first.begin_ns, first.arrived_ns - 1));
     text("bp", "e");
     number("id", ids_);
-    json_.EndObject();
+    end();
   }
 
   const Snapshot& snapshot_;
-  TextOut& out_;
-  alignas(std::max_align_t) char buffer_[1024];
-  Pool pool_;
-  Json json_;
   int64_t ids_;
 };
 
 }  // namespace
 
-void write_chrome_trace(const Snapshot& snapshot, TextOut& out) { ChromeTrace(snapshot, out).write(); }
+void write_chrome_trace(const Snapshot& snapshot, std::span<const SpanTrace> beside, TextOut& out) {
+  ChromeTrace(snapshot, out).write(beside);
+}
 
 }  // namespace dist

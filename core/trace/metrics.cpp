@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace/metrics.hpp"
 
-#include <cinttypes>
-
 #include "core/base/collective_traits.hpp"
 #include "core/base/status.hpp"
-#include "core/base/text.hpp"
+#include "core/trace/exposition.hpp"
 
 namespace dist {
 namespace {
 
-class Metrics {
+class Metrics : private Exposition {
  public:
   Metrics(const FlightRecorder& recorder, const Gauges& gauges, TextOut& out) noexcept
-      : recorder_(recorder), gauges_(gauges), out_(out) {}
+      : Exposition(gauges.strategy, out), recorder_(recorder), gauges_(gauges) {}
 
   void write() {
     family("dist_info", "gauge", "The library: always 1.");
@@ -51,53 +49,18 @@ class Metrics {
   }
 
  private:
-  void family(const char* name, const char* type, const char* help) {
-    out_.add("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-  }
   template <class Body>
   void each(Body&& body) const {
     for (int r = 0; r < recorder_.replicas().local(); ++r) body(LocalReplica{r});
   }
 
-  // A sample: its name, its labels, its value.
   void sample(const char* name) {
-    out_.put(name);
-    labels_ = 0;
-    if (gauges_.strategy != nullptr) label("strategy", gauges_.strategy);
-    if (!recorder_.worker().among_others()) return;
-    begin_label("worker");
-    out_.add("%d\"", recorder_.worker().me);
+    Exposition::sample(name);
+    if (recorder_.worker().among_others()) label("worker", recorder_.worker().me);
   }
   void sample(const char* name, LocalReplica replica) {
     sample(name);
-    begin_label("replica");
-    out_.add("%d\"", number(recorder_.replicas().global_of(replica)));
-  }
-  void begin_label(const char* name) {
-    out_.put(labels_++ == 0 ? "{" : ",");
-    out_.put(name);
-    out_.put("=\"");
-  }
-  void label(const char* name, const char* text) {
-    begin_label(name);
-    while (*text != '\0') {
-      char shown[kShownRoom];
-      text += show_character(text, Breaks::kKept, shown);
-      for (const char* c = shown; *c != '\0'; ++c) put_escaped(*c);
-    }
-    out_.Put('"');
-  }
-  void put_escaped(char c) {
-    if (c == '\n') return out_.put("\\n");
-    if (c == '\\' || c == '"') out_.Put('\\');
-    out_.Put(c);
-  }
-  void end_labels() {
-    if (labels_ != 0) out_.Put('}');
-  }
-  void value(uint64_t number) {
-    end_labels();
-    out_.add(" %" PRIu64 "\n", number);
+    label("replica", number(recorder_.replicas().global_of(replica)));
   }
 
   void one(const char* name, LocalReplica replica, uint64_t number) {
@@ -106,9 +69,7 @@ class Metrics {
   }
   void seconds(const char* name, LocalReplica replica, uint64_t ticks) {
     sample(name, replica);
-    end_labels();
-    const uint64_t ns = recorder_.sum_ns(ticks);
-    out_.add(" %" PRIu64 ".%09" PRIu64 "\n", ns / 1'000'000'000, ns % 1'000'000'000);
+    Exposition::seconds(recorder_.sum_ns(ticks));
   }
   // Of each status but OK that came up.
   void errors(const char* name, LocalReplica replica, const Sum& (Recorder::*sum)(int) const noexcept) {
@@ -134,8 +95,6 @@ class Metrics {
 
   const FlightRecorder& recorder_;
   const Gauges& gauges_;
-  TextOut& out_;
-  int labels_ = 0;
 };
 
 }  // namespace

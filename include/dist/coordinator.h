@@ -347,18 +347,19 @@ typedef struct dist_coordinator_stats {
 /**
  * What the coordinator does now. `out_stats->struct_size` says how much of it to write.
  *
- * Errors   INVALID_ARGUMENT  NULL, or struct_size is too small.
+ * Errors   INVALID_ARGUMENT  NULL, or struct_size is too small. FAILED_PRECONDITION a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_query(const dist_coordinator *coordinator,
                                                            dist_coordinator_stats *out_stats);
 
 /**
  * Writes the latest 16,384 closures in Chrome's trace-event format, which Perfetto (ui.perfetto.dev) opens: a row for each
- * worker, on which a slice is the time from when a closure was sent until its end. Times are the steady clock's, as those of
- * dist_write_trace().
+ * worker, on which a slice is the time from when a closure was sent until its end; where a worker has several closures at a
+ * time they overlap. Times are the steady clock's. dist_write_trace() of the coordinator's strategy has the same beside the
+ * collectives, and dist_server_write_trace() what each server did meanwhile.
  *
  * Blocks   For fn.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_write_trace(const dist_coordinator *coordinator,
                                                                  dist_text_fn fn, void *user_data);

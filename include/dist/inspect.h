@@ -64,6 +64,8 @@ extern "C" {
  *
  *     jq -s '{displayTimeUnit: "ns", traceEvents: map(.traceEvents[])}' worker*.json > all.json
  *
+ * The trace of a parameter-server strategy has its coordinator's closures, too (dist_coordinator_write_trace()).
+ *
  * Clocks of several machines begin at different times, so that their rows do not stand beside each other; those of one
  * machine do.
  *
@@ -81,6 +83,12 @@ DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, di
  *     dist_runs_total, dist_run_seconds_total, dist_run_errors_total{status}                  for each replica
  *     dist_collectives_total, dist_collective_bytes_total{collective},
  *     dist_collective_errors_total{status}, dist_collective_wait_seconds_total                for each replica
+ *
+ * and of a parameter-server strategy that has a coordinator
+ *
+ *     dist_workers_up, dist_closures_queued, dist_closures_in_flight
+ *     dist_closures_scheduled_total, dist_closures_total{end: completed, failed or cancelled}, dist_closure_losses_total
+ *     dist_coordinator_sent_bytes_total, dist_coordinator_received_bytes_total
  *
  * `name` becomes the label `strategy` of every sample, for processes that have several; NULL: no such label. Of several
  * workers every sample has the label `worker`, and `replica` is the id among those of all workers.

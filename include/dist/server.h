@@ -174,6 +174,20 @@ DIST_API const char *dist_server_target(const dist_server *server);
 DIST_API DIST_NODISCARD dist_status dist_server_join(dist_server *server, int64_t timeout_ns,
                                                      dist_cancel *cancel);
 
+/**
+ * Writes what the server has done, the latest 16,384 stretches of time, in Chrome's trace-event format for Perfetto, as
+ * dist_write_trace() has it: of a worker a row for each thread, with a slice for each closure and in it those of reading and
+ * changing variables; of a parameter server one row with a slice for each call (arguments: the closure's id, the status,
+ * how long the call waited for those before it). A commit that had been applied before is "commit of before". Times are the
+ * steady clock's, and no process has the number of another task's, so that the traces of a job's servers and of its coordinator
+ * can be joined as dist_write_trace() says.
+ *
+ * Blocks   For fn.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_server_write_trace(dist_server *server, dist_text_fn fn,
+                                                            void *user_data);
+
 /** Ends dist_server_join(), which returns DIST_OK. NULL is ignored. */
 DIST_API void dist_server_stop(dist_server *server);
 

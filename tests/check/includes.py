@@ -25,8 +25,8 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "metric": ["value"],
     "inspect": ["cross_replica", "trace"],
     "rpc": ["value", "engine", "cluster"],
-    "ps": ["rpc", "partitioner"],
-    "coordinator": ["ps", "checkpoint", "trace"],
+    "ps": ["rpc", "partitioner", "trace"],
+    "coordinator": ["ps", "checkpoint"],
     "run": ["async", "mesh", "cross_replica"],
     "strategy": ["run", "input", "checkpoint", "metric", "cluster"],
 }

@@ -281,6 +281,16 @@ class Server:
             wait = -1 if timeout is None else nanoseconds(timeout)
             _cdist.dist_server_join(self._native(), wait, cancel._native())
 
+    def write_trace(self) -> str:
+        """What the server has done, as a trace for Perfetto or chrome://tracing: JSON.
+
+        A worker has a row for each thread, with closures and in them what they ask of parameter servers; a parameter
+        server has one, with the calls to it. Traces of a job's servers and of its coordinator can be joined.
+        """
+        text = _cdist.Text()
+        text.write_server_trace(self._native())
+        return str(text.text())
+
     def stop(self) -> None:
         """Ends join()."""
         _cdist.dist_server_stop(self._native())

@@ -70,7 +70,7 @@ class Closures(unittest.TestCase):
         return cluster, cluster.coordinator
 
     def test_closures_change_variables_and_give_values(self):
-        _, coordinator = self.together(2, 2)
+        cluster, coordinator = self.together(2, 2)
         coordinator.create_variable("v", F32(0))
         remotes = [coordinator.schedule("add_and_double", F32(x)) for x in range(1, 8)]
         coordinator.join()
@@ -84,6 +84,9 @@ class Closures(unittest.TestCase):
         self.assertGreater(now.bytes_sent, 28)
         names = {event["name"] for event in json.loads(coordinator.write_trace())["traceEvents"]}
         self.assertIn("add_and_double", names)
+        events = json.loads(cluster.servers[0].write_trace())["traceEvents"]
+        self.assertEqual(events[0]["args"]["name"], "libdist ps 0")
+        self.assertIn("commit", {event["name"] for event in events})
 
     def test_what_goes_over(self):
         def describe(closure, *arguments):

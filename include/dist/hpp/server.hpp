@@ -181,6 +181,11 @@ class server {
     check(dist_server_join(handle_, timeout_ns, by == nullptr ? nullptr : by->get()));
   }
   void stop() const noexcept { dist_server_stop(handle_); }
+  // What it has done, in Chrome's trace-event format, for Perfetto.
+  std::string write_trace() const {
+    return detail::text_of(
+        [&](dist_text_fn fn, void *user_data) { return dist_server_write_trace(handle_, fn, user_data); });
+  }
   dist_server *get() const noexcept { return handle_; }
 
  private:

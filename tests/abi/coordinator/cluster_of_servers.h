@@ -90,7 +90,7 @@ static void create_number(cluster *c, const char *name, float x) {
   assert_ok(dist_coordinator_create_variable(c->coordinator, name, &tensor, NULL));
 }
 
-static float read_number(cluster *c, const char *name) {
+static inline float read_number(cluster *c, const char *name) {
   dist_value *value = NULL;
   assert_ok(dist_coordinator_read(c->coordinator, &name, 1, &value));
   const float x = float_of(value);
@@ -101,8 +101,8 @@ static float read_number(cluster *c, const char *name) {
 /* ---- Closures ---- */
 
 /* v += x; returns 2 x. */
-static dist_status add_and_double(dist_closure *closure, dist_value *arguments, dist_value **out_result,
-                                  void *user_data) {
+static inline dist_status add_and_double(dist_closure *closure, dist_value *arguments,
+                                         dist_value **out_result, void *user_data) {
   (void)user_data;
   const dist_status status = dist_closure_assign(closure, "v", DIST_ASSIGN_ADD, arguments);
   if (status == DIST_OK) *out_result = number(2 * float_of(arguments));

@@ -133,6 +133,7 @@ void closures_run() {
     assert_int_equal(stats.scheduled, 4);
     assert_int_equal(stats.failed, 1);
     assert_true(chief.write_trace().find("\"worker 0\"") != std::string::npos);
+    assert_true(all.worker.write_trace().find("\"libdist worker 0\"") != std::string::npos);
     chief.schedule("wait");
     while (!all.inside) std::this_thread::yield();
     const dist::cancel enough;

@@ -1219,6 +1219,9 @@ class Text {
   dist_status write_coordinator_trace(const dist_coordinator *coordinator) {
     return dist_coordinator_write_trace(coordinator, dist_swig::append, &text_);
   }
+  dist_status write_server_trace(dist_server *server) {
+    return dist_server_write_trace(server, dist_swig::append, &text_);
+  }
   dist_status write_metrics(dist_strategy *strategy, const char *name) {
     return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
   }
@@ -1419,14 +1422,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_8e77f1d3af616bfe(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_f700c3c34968abdf(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_8e77f1d3af616bfe(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_f700c3c34968abdf(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_8e77f1d3af616bfe(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_f700c3c34968abdf(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1435,12 +1438,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_8e77f1d3af616bfe(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_f700c3c34968abdf(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1453,12 +1456,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_8e77f1d3af616bfe(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_f700c3c34968abdf(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1469,12 +1472,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_f700c3c34968abdf(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_8e77f1d3af616bfe(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_f700c3c34968abdf(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1485,12 +1488,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_f700c3c34968abdf(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_8e77f1d3af616bfe(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_f700c3c34968abdf(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1509,12 +1512,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_8e77f1d3af616bfe(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_f700c3c34968abdf(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1523,12 +1526,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_f700c3c34968abdf(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_8e77f1d3af616bfe(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_f700c3c34968abdf(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1543,12 +1546,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_f700c3c34968abdf(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_8e77f1d3af616bfe(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_f700c3c34968abdf(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1561,12 +1564,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_f700c3c34968abdf(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e77f1d3af616bfe(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f700c3c34968abdf(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1577,12 +1580,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f700c3c34968abdf(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_8e77f1d3af616bfe(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_f700c3c34968abdf(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1593,24 +1596,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_f700c3c34968abdf(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_8e77f1d3af616bfe(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_f700c3c34968abdf(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_8e77f1d3af616bfe(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_f700c3c34968abdf(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_8e77f1d3af616bfe(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_f700c3c34968abdf(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1627,12 +1630,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_f700c3c34968abdf(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_8e77f1d3af616bfe(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_f700c3c34968abdf(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1643,12 +1646,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_f700c3c34968abdf(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_8e77f1d3af616bfe(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_f700c3c34968abdf(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1661,12 +1664,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_f700c3c34968abdf(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_8e77f1d3af616bfe(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_f700c3c34968abdf(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1677,12 +1680,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_f700c3c34968abdf(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_8e77f1d3af616bfe(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_f700c3c34968abdf(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1691,10 +1694,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_f700c3c34968abdf(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_8e77f1d3af616bfe(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_f700c3c34968abdf(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1707,10 +1710,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_f700c3c34968abdf(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_8e77f1d3af616bfe(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_f700c3c34968abdf(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1731,10 +1734,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_f700c3c34968abdf(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_8e77f1d3af616bfe(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_f700c3c34968abdf(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1749,12 +1752,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_f700c3c34968abdf(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e77f1d3af616bfe(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f700c3c34968abdf(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1767,12 +1770,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f700c3c34968abdf(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_8e77f1d3af616bfe(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_f700c3c34968abdf(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1787,12 +1790,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_f700c3c34968abdf(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_8e77f1d3af616bfe(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_f700c3c34968abdf(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1803,15 +1806,15 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_f700c3c34968abdf(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_8e77f1d3af616bfe(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_f700c3c34968abdf(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_8e77f1d3af616bfe(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_f700c3c34968abdf(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -1819,14 +1822,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_8e77f1d3af616bfe(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_f700c3c34968abdf(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_8e77f1d3af616bfe(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_f700c3c34968abdf(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_8e77f1d3af616bfe(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_f700c3c34968abdf(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1847,7 +1850,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_8e77f1d3af616bfe(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_f700c3c34968abdf(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -1856,7 +1859,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_8e77f1d3af616bfe(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_f700c3c34968abdf(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1866,7 +1869,7 @@ void _wrap_Swig_free_cdist_8e77f1d3af616bfe(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_f700c3c34968abdf(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1879,7 +1882,7 @@ void *_wrap_Swig_malloc_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_OK_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1891,7 +1894,7 @@ intgo _wrap_DIST_OK_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_CANCELLED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1903,7 +1906,7 @@ intgo _wrap_DIST_CANCELLED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_UNKNOWN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1915,7 +1918,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1927,7 +1930,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1939,7 +1942,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_NOT_FOUND_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1951,7 +1954,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1963,7 +1966,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1975,7 +1978,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1987,7 +1990,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -1999,7 +2002,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ABORTED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2011,7 +2014,7 @@ intgo _wrap_DIST_ABORTED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2023,7 +2026,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2035,7 +2038,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_INTERNAL_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2047,7 +2050,7 @@ intgo _wrap_DIST_INTERNAL_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2059,7 +2062,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_DATA_LOSS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2071,7 +2074,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_F16_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2083,7 +2086,7 @@ intgo _wrap_DIST_F16_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_BF16_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2095,7 +2098,7 @@ intgo _wrap_DIST_BF16_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_F32_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2107,7 +2110,7 @@ intgo _wrap_DIST_F32_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_F64_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2119,7 +2122,7 @@ intgo _wrap_DIST_F64_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_I8_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2131,7 +2134,7 @@ intgo _wrap_DIST_I8_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_U8_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2143,7 +2146,7 @@ intgo _wrap_DIST_U8_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_I16_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2155,7 +2158,7 @@ intgo _wrap_DIST_I16_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_U16_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2167,7 +2170,7 @@ intgo _wrap_DIST_U16_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_I32_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2179,7 +2182,7 @@ intgo _wrap_DIST_I32_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_U32_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2191,7 +2194,7 @@ intgo _wrap_DIST_U32_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_I64_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2203,7 +2206,7 @@ intgo _wrap_DIST_I64_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_U64_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2215,7 +2218,7 @@ intgo _wrap_DIST_U64_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COMPLEX64_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2227,7 +2230,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_BOOL_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2239,7 +2242,7 @@ intgo _wrap_DIST_BOOL_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2251,7 +2254,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2263,7 +2266,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2275,7 +2278,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2287,7 +2290,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2299,7 +2302,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_REDUCE_USER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2311,7 +2314,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2323,7 +2326,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2335,7 +2338,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2347,7 +2350,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2359,7 +2362,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2371,7 +2374,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2383,7 +2386,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2395,7 +2398,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2407,7 +2410,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2419,7 +2422,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2431,7 +2434,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2443,7 +2446,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2455,7 +2458,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2467,7 +2470,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2479,7 +2482,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2491,7 +2494,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2503,7 +2506,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2515,7 +2518,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2527,7 +2530,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2539,7 +2542,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2551,7 +2554,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2563,7 +2566,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2575,7 +2578,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2587,7 +2590,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2599,7 +2602,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2611,7 +2614,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2623,7 +2626,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2635,7 +2638,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2647,7 +2650,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2659,7 +2662,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2671,7 +2674,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2683,7 +2686,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_THREADS_HOST_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2695,7 +2698,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2707,7 +2710,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2719,7 +2722,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2731,7 +2734,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2743,7 +2746,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2755,7 +2758,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2767,7 +2770,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2779,7 +2782,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2791,7 +2794,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2803,7 +2806,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2815,7 +2818,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2827,7 +2830,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_LIST_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2839,7 +2842,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_DICT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2851,7 +2854,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2863,7 +2866,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_NONE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2875,7 +2878,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2887,7 +2890,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2899,7 +2902,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2911,7 +2914,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2923,7 +2926,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2935,7 +2938,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2947,7 +2950,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2959,7 +2962,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2971,7 +2974,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2983,7 +2986,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -2995,7 +2998,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3007,7 +3010,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3019,7 +3022,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3031,7 +3034,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3043,7 +3046,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3055,7 +3058,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ASSIGN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3067,7 +3070,7 @@ intgo _wrap_DIST_ASSIGN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3079,7 +3082,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3091,7 +3094,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3103,7 +3106,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3115,7 +3118,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3127,7 +3130,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3139,7 +3142,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3151,7 +3154,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SHARD_OFF_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3163,7 +3166,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3175,7 +3178,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SHARD_FILE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3187,7 +3190,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SHARD_DATA_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3199,7 +3202,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SHARD_HINT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3211,7 +3214,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3223,7 +3226,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3235,7 +3238,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3247,7 +3250,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3259,7 +3262,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3271,7 +3274,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_NDIM_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3283,7 +3286,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3295,7 +3298,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3307,7 +3310,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_LOG_ERROR_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3319,7 +3322,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_LOG_WARNING_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3331,7 +3334,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_LOG_INFO_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3343,7 +3346,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3355,7 +3358,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3367,7 +3370,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3379,7 +3382,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3391,7 +3394,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3403,7 +3406,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3415,7 +3418,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3427,7 +3430,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3439,7 +3442,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3451,7 +3454,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3463,7 +3466,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3475,7 +3478,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3487,7 +3490,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3499,7 +3502,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_METRIC_SUM_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3511,7 +3514,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3523,7 +3526,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3535,7 +3538,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_APPLY_SGD_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3547,7 +3550,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3559,7 +3562,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3571,7 +3574,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3583,7 +3586,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3595,7 +3598,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3607,7 +3610,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3619,7 +3622,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3631,7 +3634,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3643,7 +3646,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_EDGE_NONE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3655,7 +3658,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_TASK_UNSET_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3667,7 +3670,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3679,7 +3682,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3691,7 +3694,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3703,7 +3706,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3715,7 +3718,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3727,7 +3730,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3739,7 +3742,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -3751,7 +3754,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_8e77f1d3af616bfe() {
 }
 
 
-long long _wrap_memory_counter_cdist_8e77f1d3af616bfe() {
+long long _wrap_memory_counter_cdist_f700c3c34968abdf() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3762,7 +3765,7 @@ long long _wrap_memory_counter_cdist_8e77f1d3af616bfe() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f700c3c34968abdf(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3775,7 +3778,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_8e77f1d3af616bfe(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3785,7 +3788,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3795,7 +3798,7 @@ void _wrap_delete_Callbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3812,7 +3815,7 @@ intgo _wrap_Callbacks_replica_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3833,7 +3836,7 @@ long long _wrap_Callbacks_values_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3852,7 +3855,7 @@ long long _wrap_Callbacks_merge_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3871,7 +3874,7 @@ intgo _wrap_Callbacks_update_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3901,7 +3904,7 @@ long long _wrap_Callbacks_update_values_cdist_8e77f1d3af616bfe(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3918,7 +3921,7 @@ long long _wrap_Callbacks_source_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3944,7 +3947,7 @@ long long _wrap_Callbacks_file_source_cdist_8e77f1d3af616bfe(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3965,7 +3968,7 @@ long long _wrap_Callbacks_dataset_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3984,7 +3987,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_8e77f1d3af616bfe(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4003,7 +4006,7 @@ long long _wrap_Callbacks_value_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4018,7 +4021,7 @@ long long _wrap_Callbacks_initial_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4046,7 +4049,7 @@ long long _wrap_Callbacks_method_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4065,7 +4068,7 @@ long long _wrap_Callbacks_closure_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, 
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4086,7 +4089,7 @@ intgo _wrap_Callbacks_update_variables_cdist_8e77f1d3af616bfe(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4105,7 +4108,7 @@ intgo _wrap_Callbacks_partition_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4121,7 +4124,7 @@ void _wrap_Callbacks_loop_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4141,7 +4144,7 @@ void _wrap_Callbacks_reduce_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4169,7 +4172,7 @@ void _wrap_Callbacks_apply_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4192,7 +4195,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_8e77f1d3af616bfe(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4213,7 +4216,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_8e77f1d3af616bfe(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4236,7 +4239,7 @@ intgo _wrap_Callbacks_gather_components_cdist_8e77f1d3af616bfe(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4257,7 +4260,7 @@ void _wrap_Callbacks_log_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_f700c3c34968abdf(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4269,7 +4272,7 @@ void _wrap_Callbacks_release_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_f700c3c34968abdf(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4279,7 +4282,7 @@ void _wrap_set_callbacks_cdist_8e77f1d3af616bfe(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_ClusterJobs_add_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4309,7 +4312,7 @@ void _wrap_ClusterJobs_add_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4322,7 +4325,7 @@ long long _wrap_ClusterJobs_size_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4335,7 +4338,7 @@ long long _wrap_ClusterJobs_get_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_8e77f1d3af616bfe() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_f700c3c34968abdf() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4346,7 +4349,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_f700c3c34968abdf(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4356,7 +4359,7 @@ void _wrap_delete_ClusterJobs_cdist_8e77f1d3af616bfe(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4369,7 +4372,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_8e77f1d3af616bfe(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4382,7 +4385,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_8e77f1d3af616bfe(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4399,7 +4402,7 @@ void _wrap_ResolverAnswer_set_text_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4411,7 +4414,7 @@ void _wrap_ResolverAnswer_set_number_cdist_8e77f1d3af616bfe(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_f700c3c34968abdf(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4423,7 +4426,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_8e77f1d3af616bfe(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_8e77f1d3af616bfe() {
+intgo _wrap_RESOLVER_SPEC_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -4435,7 +4438,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -4447,7 +4450,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_8e77f1d3af616bfe() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -4459,7 +4462,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -4471,7 +4474,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -4483,7 +4486,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -4495,7 +4498,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -4507,7 +4510,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_8e77f1d3af616bfe() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_f700c3c34968abdf(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4520,7 +4523,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4530,7 +4533,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_8e77f1d3af616bfe(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4540,7 +4543,7 @@ void _wrap_delete_ResolverCallbacks_cdist_8e77f1d3af616bfe(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4575,7 +4578,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_8e77f1d3af616bfe(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_f700c3c34968abdf(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4585,7 +4588,7 @@ void _wrap_set_resolver_callbacks_cdist_8e77f1d3af616bfe(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4612,7 +4615,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_8e77f1d3af616bfe(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4641,7 +4644,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_8e77f1d3af616bfe(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4674,7 +4677,7 @@ _gostring_ _wrap_partitions_min_size_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4707,7 +4710,7 @@ _gostring_ _wrap_partitions_max_size_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -4737,7 +4740,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_8e77f1d3af616bfe(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4764,7 +4767,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -4791,7 +4794,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_8e77f1d3af616bfe(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -4801,7 +4804,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4814,7 +4817,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -4829,7 +4832,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4859,7 +4862,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_8e77f1d3af616bfe(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4893,7 +4896,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4932,7 +4935,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_8e77f1d3af616bfe(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -4947,7 +4950,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4960,7 +4963,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4990,7 +4993,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5022,7 +5025,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5057,7 +5060,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5083,7 +5086,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_8e77f1d3af616bfe(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5113,7 +5116,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5145,7 +5148,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_8e77f1d3af616bfe(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5177,7 +5180,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_8e77f1d3af616bfe(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5209,7 +5212,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_8e77f1d3af616bfe(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5241,7 +5244,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_8e77f1d3af616bfe(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5253,7 +5256,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_8e77f1d3af616bfe(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5266,7 +5269,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_8e77f1d3af616bfe
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5278,7 +5281,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5291,7 +5294,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5303,7 +5306,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_8e77f1d3af61
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5316,7 +5319,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_8e77f1d3af6
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5335,7 +5338,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_8e77f1d3af616bfe(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5348,7 +5351,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_8e77f1d3af6
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5367,7 +5370,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_8e77f1d3af616
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5380,7 +5383,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_8e77f1d
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5399,7 +5402,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_8e77f1d3af616bfe(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5412,7 +5415,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_8e77f1d3af616
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_8e77f1d3af616bfe() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_f700c3c34968abdf() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5423,7 +5426,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_8e7
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5433,7 +5436,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_8e77f1d3af616bfe(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5450,7 +5453,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5467,7 +5470,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_8e77f1d3af616bfe(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_f700c3c34968abdf(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5492,7 +5495,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_8e77f1d3af616bfe(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_8e77f1d3af616bfe(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_f700c3c34968abdf(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5515,7 +5518,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_8e77f1d3af616bfe(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5527,7 +5530,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_8e77f1d3af616bfe(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5540,7 +5543,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_8e77f1d3af616bfe(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5552,7 +5555,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_8e77f1d3af616bfe(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5565,7 +5568,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_8e77f1d3af616bfe(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5577,7 +5580,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_8e77f1d3af616bfe(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5590,7 +5593,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_8e77f1d3af616bfe(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5609,7 +5612,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_8e77f1d3af616bfe(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5622,7 +5625,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_8e77f1d3af616bfe(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5641,7 +5644,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_8e77f1d3af616bfe(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5654,7 +5657,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5666,7 +5669,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5679,7 +5682,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5691,7 +5694,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_8e77f1d3af616bfe(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5704,7 +5707,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_8e77f1d3af616bfe(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5716,7 +5719,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_8e77f1d3af616bfe(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5729,7 +5732,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_8e77f1d3af616bfe(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5741,7 +5744,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_8e77f1d3af616bfe(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5754,7 +5757,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_8e77f1d3af616bfe(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_8e77f1d3af616bfe() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_f700c3c34968abdf() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -5765,7 +5768,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -5775,7 +5778,7 @@ void _wrap_delete_dist_slurm_options_cdist_8e77f1d3af616bfe(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -5787,7 +5790,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_8e77f1d3af616bfe(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_8e77f1d3af616bfe(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_f700c3c34968abdf(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5812,7 +5815,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5844,7 +5847,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_8e77f1d3af616bfe(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5856,7 +5859,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_8e77f1d3af616bfe(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5869,7 +5872,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_8e77f1d3af616bfe(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5881,7 +5884,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_8e77f1d3af616bfe(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5894,7 +5897,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_8e77f1d3af616bfe(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5906,7 +5909,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_8e77f1d3af616bfe(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5919,7 +5922,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5931,7 +5934,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_8e77f1d3af616bfe(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5944,7 +5947,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -5956,7 +5959,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_8e77f1d3af616bfe(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5969,7 +5972,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_8e77f1d3af616bfe(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5988,7 +5991,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_8e77f1d3af616bfe(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6001,7 +6004,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6020,7 +6023,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_8e77f1d3af616bfe(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6033,7 +6036,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6052,7 +6055,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_8e77f1d3af616bfe(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6065,7 +6068,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_8e77f1d3af616bfe(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6084,7 +6087,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_8e77f1d3af616bfe(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6097,7 +6100,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_8e77f1d3af616bfe() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_f700c3c34968abdf() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6108,7 +6111,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6118,7 +6121,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_8e77f1d3af616bfe(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_8e77f1d3af616bfe(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_f700c3c34968abdf(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6143,7 +6146,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_8e77f1d3af616bfe(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6170,7 +6173,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_8e77f1d3af616bfe(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6180,7 +6183,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6203,7 +6206,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_8e77f1d3af616bfe(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6231,7 +6234,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_8e77f1d3af616bfe(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_8e77f1d3af616bfe(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6254,7 +6257,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_8e77f1d3af616bfe(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6282,7 +6285,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_8e77f1d3af616bfe(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6310,7 +6313,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_8e77f1d3af616bfe(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6352,7 +6355,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_8e77f1d3af616bfe(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6384,7 +6387,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_8e77f1d3af616bfe(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6410,7 +6413,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_8e77f1d3af616bfe(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6422,7 +6425,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6434,7 +6437,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6446,7 +6449,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_8e77f1d3af616bfe() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6475,7 +6478,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6504,7 +6507,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-intgo _wrap_dist_version_cdist_8e77f1d3af616bfe() {
+intgo _wrap_dist_version_cdist_f700c3c34968abdf() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6515,7 +6518,7 @@ intgo _wrap_dist_version_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_f700c3c34968abdf(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6533,7 +6536,7 @@ intgo _wrap_dist_has_feature_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_f700c3c34968abdf(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6546,7 +6549,7 @@ _gostring_ _wrap_dist_status_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6574,7 +6577,7 @@ _gostring_ _wrap_dist_fail_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6586,7 +6589,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6598,7 +6601,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6610,7 +6613,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6622,7 +6625,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6634,7 +6637,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6646,7 +6649,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6658,7 +6661,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6670,7 +6673,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6682,7 +6685,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6694,7 +6697,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -6706,7 +6709,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_8e77f1d3af616bfe() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_f700c3c34968abdf(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -6721,7 +6724,7 @@ _gostring_ _wrap_dist_enum_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -6751,7 +6754,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6763,7 +6766,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_8e77f1d3af616bfe(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6776,7 +6779,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_8e77f1d3af616bfe(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6788,7 +6791,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_8e77f1d3af616bfe(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6801,7 +6804,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_8e77f1d3af616bfe(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6813,7 +6816,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_8e77f1d3af616bfe(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6826,7 +6829,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_8e77f1d3af616bfe(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6838,7 +6841,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_8e77f1d3af616bfe(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6851,7 +6854,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_8e77f1d3af616bfe(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -6863,7 +6866,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -6876,7 +6879,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6895,7 +6898,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6908,7 +6911,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_8e77f1d3af616b
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -6920,7 +6923,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_8e77f1d3af616bfe(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -6933,7 +6936,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -6945,7 +6948,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_8e77f1d3af616bfe(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -6958,7 +6961,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -6970,7 +6973,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_8e77f1d3af616bfe(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -6983,7 +6986,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_8e77f1d3af616b
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -6995,7 +6998,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_8e77f1d3af616bf
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7008,7 +7011,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_8e77f1d3af616b
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7020,7 +7023,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_8e77f1d3af616bfe(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7033,7 +7036,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_8e77f1d3af616bfe(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7045,7 +7048,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7058,7 +7061,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7070,7 +7073,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_8e77f1d3af616bfe(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7083,7 +7086,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -7095,7 +7098,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -7108,7 +7111,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -7120,7 +7123,7 @@ void _wrap_dist_strategy_options_network_set_cdist_8e77f1d3af616bfe(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -7133,7 +7136,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_8e77f1d3af616bfe(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7145,7 +7148,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_8e77f1d3af616bfe(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7158,7 +7161,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_8e77f1d3af616bfe(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7170,7 +7173,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_8e77f1d3af616bfe(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7183,7 +7186,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_8e77f1d3af616bfe(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7195,7 +7198,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_8e77f1d3af616bfe(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7208,7 +7211,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_8e77f1d3af616bfe(d
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7218,7 +7221,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_8e77f1d3af616bfe(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_8e77f1d3af616bfe() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f700c3c34968abdf() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7229,7 +7232,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_8e77f1d3af616bfe() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7239,7 +7242,7 @@ void _wrap_delete_dist_strategy_options_cdist_8e77f1d3af616bfe(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7251,7 +7254,7 @@ void _wrap_dist_strategy_options_set_log_cdist_8e77f1d3af616bfe(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7272,7 +7275,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_8e77f1d3af616bfe(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7295,7 +7298,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_8e77f1d3af616bfe(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7309,7 +7312,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_8e77f1d3af616bfe(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7329,7 +7332,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_8e77f1d3af616bfe(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_8e77f1d3af616bfe(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_f700c3c34968abdf(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7352,7 +7355,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_8e77f1d3af616bfe(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7373,7 +7376,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7394,7 +7397,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7407,7 +7410,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7430,7 +7433,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7443,7 +7446,7 @@ intgo _wrap_dist_strategy_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7475,7 +7478,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -7507,7 +7510,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7538,7 +7541,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_8e77f1d3af616bfe(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7550,7 +7553,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_8e77f1d3af616bfe(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7563,7 +7566,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_8e77f1d3af616bfe(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7575,7 +7578,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7588,7 +7591,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7600,7 +7603,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_8e77f1d3af61
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7613,7 +7616,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_8e77f1d3af6
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7625,7 +7628,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7638,7 +7641,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7650,7 +7653,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_8e77f1d3af616
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7663,7 +7666,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_8e77f1d3af61
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7675,7 +7678,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_8e77f1d3af61
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7688,7 +7691,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_8e77f1d3af6
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7700,7 +7703,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_8e77f1d3af616bfe(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7713,7 +7716,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_8e77f1d3af616bfe(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7725,7 +7728,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7738,7 +7741,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7750,7 +7753,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7763,7 +7766,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7775,7 +7778,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_8e77f1d3af616bfe
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7788,7 +7791,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7800,7 +7803,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_8e77f1d3af616b
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7813,7 +7816,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_8e77f1d3af616
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7825,7 +7828,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_8e77f1d3af616bfe
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7838,7 +7841,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7850,7 +7853,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_8e77f1d3af616bfe(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7863,7 +7866,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_8e77f1d3af616bfe(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7875,7 +7878,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_8e77f1d3af616bf
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7888,7 +7891,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_8e77f1d3af616b
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7900,7 +7903,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7913,7 +7916,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7925,7 +7928,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_8e77f1d3af616bfe(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7938,7 +7941,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7950,7 +7953,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_8e77f1d3af616bfe(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7963,7 +7966,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -7975,7 +7978,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_8e77f1d3af616bfe(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7988,7 +7991,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_8e77f1d3af616bfe(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_8e77f1d3af616bfe() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f700c3c34968abdf() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -7999,7 +8002,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_8e77f1d3af616
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_8e77f1d3af616bfe(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_f700c3c34968abdf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8009,7 +8012,7 @@ void _wrap_delete_dist_strategy_properties_cdist_8e77f1d3af616bfe(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_f700c3c34968abdf(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8032,7 +8035,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8055,7 +8058,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_8e77f1d3af616bfe(long long
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_8e77f1d3af616bfe(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8067,7 +8070,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_8e77f1d3af616bfe(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_8e77f1d3af616bfe(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8080,7 +8083,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_8e77f1d3af616bfe(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8090,7 +8093,7 @@ void _wrap_dist_network_options_count_memory_cdist_8e77f1d3af616bfe(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_8e77f1d3af616bfe() {
+dist_network_options *_wrap_new_dist_network_options_cdist_f700c3c34968abdf() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8101,7 +8104,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_8e77f1d3af616bfe(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_f700c3c34968abdf(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8111,7 +8114,7 @@ void _wrap_delete_dist_network_options_cdist_8e77f1d3af616bfe(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_8e77f1d3af616bfe(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_f700c3c34968abdf(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8136,7 +8139,7 @@ _gostring_ _wrap_dist_network_create_cdist_8e77f1d3af616bfe(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -8146,7 +8149,7 @@ void _wrap_dist_network_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -8158,7 +8161,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_8e77f1d3af616bfe(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8171,7 +8174,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_8e77f1d3af616bfe(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8183,7 +8186,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_8e77f1d3af616bfe(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8196,7 +8199,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_8e77f1d3af616bfe(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8208,7 +8211,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8221,7 +8224,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_8e77f1d3af616bfe() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_f700c3c34968abdf() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8232,7 +8235,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_8e77f1d3af616bfe(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_f700c3c34968abdf(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8242,7 +8245,7 @@ void _wrap_delete_dist_reform_options_cdist_8e77f1d3af616bfe(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_f700c3c34968abdf(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8265,7 +8268,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_8e77f1d3af616bfe(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8288,7 +8291,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8300,7 +8303,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8313,7 +8316,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8325,7 +8328,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_8e77f1d3af616bfe
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8338,7 +8341,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8350,7 +8353,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_8e77f1d3af616bfe
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8363,7 +8366,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8375,7 +8378,7 @@ void _wrap_dist_run_options_cancel_set_cdist_8e77f1d3af616bfe(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8388,7 +8391,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_8e77f1d3af616bfe(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_8e77f1d3af616bfe() {
+dist_run_options *_wrap_new_dist_run_options_cdist_f700c3c34968abdf() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8399,7 +8402,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_8e77f1d3af616bfe(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_f700c3c34968abdf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8409,7 +8412,7 @@ void _wrap_delete_dist_run_options_cdist_8e77f1d3af616bfe(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8437,7 +8440,7 @@ _gostring_ _wrap_dist_run_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8471,7 +8474,7 @@ _gostring_ _wrap_dist_run_values_cdist_8e77f1d3af616bfe(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8484,7 +8487,7 @@ intgo _wrap_dist_replica_id_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8497,7 +8500,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -8510,7 +8513,7 @@ long long _wrap_dist_replica_strategy_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -8542,7 +8545,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8574,7 +8577,7 @@ _gostring_ _wrap_dist_merge_call_cdist_8e77f1d3af616bfe(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -8599,7 +8602,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -8622,7 +8625,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8643,7 +8646,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8664,7 +8667,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_8e77f1d3af616bfe(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_f700c3c34968abdf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -8687,7 +8690,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_8e77f1d3af616bfe(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8715,7 +8718,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8728,7 +8731,7 @@ intgo _wrap_dist_cancel_signalled_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -8738,7 +8741,7 @@ void _wrap_dist_cancel_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8750,7 +8753,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_8e77f1d3af616bfe(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8763,7 +8766,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_8e77f1d3af616bfe(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8782,7 +8785,7 @@ void _wrap_dist_collective_options_tag_set_cdist_8e77f1d3af616bfe(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8795,7 +8798,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_8e77f1d3af616bfe(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8807,7 +8810,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8820,7 +8823,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -8832,7 +8835,7 @@ void _wrap_dist_collective_options_group_set_cdist_8e77f1d3af616bfe(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -8845,7 +8848,7 @@ long long _wrap_dist_collective_options_group_get_cdist_8e77f1d3af616bfe(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -8857,7 +8860,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8870,7 +8873,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_8e77f1d3af616bfe
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8882,7 +8885,7 @@ void _wrap_dist_collective_options_axis_set_cdist_8e77f1d3af616bfe(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8895,7 +8898,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_8e77f1d3af616bfe(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8907,7 +8910,7 @@ void _wrap_dist_collective_options_planned_set_cdist_8e77f1d3af616bfe(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8920,7 +8923,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_8e77f1d3af616bfe(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -8932,7 +8935,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8945,7 +8948,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -8957,7 +8960,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8970,7 +8973,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8982,7 +8985,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_8e77f1d3af616bfe(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8995,7 +8998,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_8e77f1d3af616bfe(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9007,7 +9010,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_8e77f1d3af616b
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9020,7 +9023,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_8e77f1d3a
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_8e77f1d3af616bfe() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_f700c3c34968abdf() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9031,7 +9034,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9041,7 +9044,7 @@ void _wrap_delete_dist_collective_options_cdist_8e77f1d3af616bfe(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9055,7 +9058,7 @@ void _wrap_dist_collective_options_set_weights_cdist_8e77f1d3af616bfe(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9067,7 +9070,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_8e77f1d3af616bfe(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9081,7 +9084,7 @@ void _wrap_dist_collective_options_set_splits_cdist_8e77f1d3af616bfe(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9091,7 +9094,7 @@ void _wrap_dist_collective_options_begin_work_cdist_8e77f1d3af616bfe(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_8e77f1d3af616bfe(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_f700c3c34968abdf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9104,7 +9107,7 @@ long long _wrap_dist_collective_options_work_cdist_8e77f1d3af616bfe(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9141,7 +9144,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9180,7 +9183,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9217,7 +9220,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9252,7 +9255,7 @@ _gostring_ _wrap_dist_all_gather_cdist_8e77f1d3af616bfe(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9289,7 +9292,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9326,7 +9329,7 @@ _gostring_ _wrap_dist_broadcast_cdist_8e77f1d3af616bfe(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9363,7 +9366,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9398,7 +9401,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_8e77f1d3af616bfe(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9437,7 +9440,7 @@ _gostring_ _wrap_dist_scan_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9476,7 +9479,7 @@ _gostring_ _wrap_dist_permute_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_f700c3c34968abdf(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -9499,7 +9502,7 @@ _gostring_ _wrap_dist_barrier_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -9528,7 +9531,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -9555,7 +9558,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -9582,7 +9585,7 @@ _gostring_ _wrap_dist_group_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9603,7 +9606,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9616,7 +9619,7 @@ intgo _wrap_dist_group_size_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -9631,7 +9634,7 @@ intgo _wrap_dist_group_rank_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9643,7 +9646,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_8e77f1d3af616bfe(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9656,7 +9659,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_8e77f1d3af616bfe
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9668,7 +9671,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_8e77f1d3af616bfe(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9681,7 +9684,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_8e77f1d3af61
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -9693,7 +9696,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9706,7 +9709,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_8e77f1d3af616bfe
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -9718,7 +9721,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9731,7 +9734,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_8e77f1d3af616bfe() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_f700c3c34968abdf() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -9742,7 +9745,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_8e77f1d3a
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -9752,7 +9755,7 @@ void _wrap_delete_dist_communication_options_cdist_8e77f1d3af616bfe(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -9777,7 +9780,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_8e77f1d3af616bfe(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -9789,7 +9792,7 @@ void _wrap_dist_apply_options_kind_set_cdist_8e77f1d3af616bfe(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9802,7 +9805,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_8e77f1d3af616bfe(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9814,7 +9817,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_8e77f1d3af616bfe(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9827,7 +9830,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_8e77f1d3af616bfe(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9839,7 +9842,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_8e77f1d3af616bfe(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9852,7 +9855,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_8e77f1d3af616bfe(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -9864,7 +9867,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_8e77f1d3af616bfe(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9877,7 +9880,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_8e77f1d3af616bfe(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_8e77f1d3af616bfe() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_f700c3c34968abdf() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -9888,7 +9891,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9898,7 +9901,7 @@ void _wrap_delete_dist_apply_options_cdist_8e77f1d3af616bfe(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9914,7 +9917,7 @@ void _wrap_dist_apply_options_set_states_cdist_8e77f1d3af616bfe(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -9926,7 +9929,7 @@ void _wrap_dist_apply_options_set_function_cdist_8e77f1d3af616bfe(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -9936,7 +9939,7 @@ void _wrap_dist_apply_options_want_norm_cdist_8e77f1d3af616bfe(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_8e77f1d3af616bfe(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_f700c3c34968abdf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -9949,7 +9952,7 @@ double _wrap_dist_apply_options_norm_cdist_8e77f1d3af616bfe(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9988,7 +9991,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_8e77f1d3af616bfe(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_f700c3c34968abdf(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10014,7 +10017,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_8e77f1d3af616bfe(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_8e77f1d3af616bfe(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10037,7 +10040,7 @@ _gostring_ _wrap_dist_work_test_cdist_8e77f1d3af616bfe(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10060,7 +10063,7 @@ _gostring_ _wrap_dist_work_wait_cdist_8e77f1d3af616bfe(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10087,7 +10090,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10108,7 +10111,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10118,7 +10121,7 @@ void _wrap_dist_work_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10139,7 +10142,7 @@ _gostring_ _wrap_dist_work_start_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -10162,7 +10165,7 @@ _gostring_ _wrap_dist_work_ready_cdist_8e77f1d3af616bfe(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10190,7 +10193,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10223,7 +10226,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10250,7 +10253,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_8e77f1d3af616bfe(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10277,7 +10280,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_8e77f1d3af616bfe(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10304,7 +10307,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -10331,7 +10334,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10367,7 +10370,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10390,7 +10393,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -10413,7 +10416,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_8e77f1d3af616bfe(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -10441,7 +10444,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -10454,7 +10457,7 @@ long long _wrap_dist_value_retain_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -10464,7 +10467,7 @@ void _wrap_dist_value_release_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10477,7 +10480,7 @@ intgo _wrap_dist_value_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10490,7 +10493,7 @@ long long _wrap_dist_value_size_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -10505,7 +10508,7 @@ long long _wrap_dist_value_item_cdist_8e77f1d3af616bfe(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10520,7 +10523,7 @@ _gostring_ _wrap_dist_value_key_cdist_8e77f1d3af616bfe(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10540,7 +10543,7 @@ long long _wrap_dist_value_get_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -10576,7 +10579,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10589,7 +10592,7 @@ long long _wrap_dist_value_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10619,7 +10622,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -10647,7 +10650,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10676,7 +10679,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_8e77f1d3af616bfe(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10689,7 +10692,7 @@ _gostring_ _wrap_dist_value_text_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -10702,7 +10705,7 @@ long long _wrap_dist_value_object_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_8e77f1d3af616bfe(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_f700c3c34968abdf(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10727,7 +10730,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_8e77f1d3af616bfe(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_f700c3c34968abdf(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -10750,7 +10753,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10762,7 +10765,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_8e77f1d3af616bfe(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10775,7 +10778,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_8e77f1d3af616bfe(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10794,7 +10797,7 @@ void _wrap_dist_variable_options_name_set_cdist_8e77f1d3af616bfe(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10807,7 +10810,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_8e77f1d3af616bfe(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10819,7 +10822,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10832,7 +10835,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10844,7 +10847,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_8e77f1d3af616bfe(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10857,7 +10860,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_8e77f1d3af616bfe(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -10869,7 +10872,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_8e77f1d3af616bfe(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10882,7 +10885,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_8e77f1d3af616bfe(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_8e77f1d3af616bfe() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_f700c3c34968abdf() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -10893,7 +10896,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_8e77f1d3af616bfe() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -10903,7 +10906,7 @@ void _wrap_delete_dist_variable_options_cdist_8e77f1d3af616bfe(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_8e77f1d3af616bfe(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_f700c3c34968abdf(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -10915,7 +10918,7 @@ void _wrap_dist_variable_options_set_initial_cdist_8e77f1d3af616bfe(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -10945,7 +10948,7 @@ _gostring_ _wrap_dist_variable_create_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -10955,7 +10958,7 @@ void _wrap_dist_variable_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10968,7 +10971,7 @@ _gostring_ _wrap_dist_variable_name_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10981,7 +10984,7 @@ intgo _wrap_dist_variable_num_copies_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11019,7 +11022,7 @@ _gostring_ _wrap_dist_variable_component_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11044,7 +11047,7 @@ _gostring_ _wrap_dist_variable_read_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11071,7 +11074,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11096,7 +11099,7 @@ _gostring_ _wrap_dist_replica_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11128,7 +11131,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11165,7 +11168,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11178,7 +11181,7 @@ _gostring_ _wrap_dist_variable_class_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11191,7 +11194,7 @@ intgo _wrap_dist_variable_synchronization_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11204,7 +11207,7 @@ intgo _wrap_dist_variable_aggregation_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11217,7 +11220,7 @@ intgo _wrap_dist_variable_trainable_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -11232,7 +11235,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11266,7 +11269,7 @@ _gostring_ _wrap_dist_variable_device_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11291,7 +11294,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11318,7 +11321,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11347,7 +11350,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -11376,7 +11379,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11407,7 +11410,7 @@ _gostring_ _wrap_dist_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11438,7 +11441,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_8e77f1d3af616bfe(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11471,7 +11474,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11498,7 +11501,7 @@ _gostring_ _wrap_dist_gather_cdist_8e77f1d3af616bfe(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -11528,7 +11531,7 @@ _gostring_ _wrap_dist_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_8e77f1d3af616bfe(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -11540,7 +11543,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_8e77f1d3af616bfe(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_8e77f1d3af616bfe(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11553,7 +11556,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_8e77f1d3af616bfe(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_8e77f1d3af616bfe() {
+dist_update_options *_wrap_new_dist_update_options_cdist_f700c3c34968abdf() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -11564,7 +11567,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_8e77f1d3af616bfe(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_f700c3c34968abdf(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -11574,7 +11577,7 @@ void _wrap_delete_dist_update_options_cdist_8e77f1d3af616bfe(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11610,7 +11613,7 @@ _gostring_ _wrap_dist_replica_update_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11635,7 +11638,7 @@ _gostring_ _wrap_dist_local_results_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11662,7 +11665,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_f700c3c34968abdf(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11690,7 +11693,7 @@ _gostring_ _wrap_dist_destination_device_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -11726,7 +11729,7 @@ _gostring_ _wrap_dist_update_values_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11760,7 +11763,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -11773,7 +11776,7 @@ long long _wrap_dist_value_container_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -11802,7 +11805,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11833,7 +11836,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -11860,7 +11863,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_8e77f1d3af616bfe(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11887,7 +11890,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_8e77f1d3af616bfe(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f700c3c34968abdf(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -11910,7 +11913,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_8e77f1d3af616bfe(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11922,7 +11925,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_8e77f1d3af616bfe(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11935,7 +11938,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_8e77f1d3af616bfe(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -11947,7 +11950,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_8e77f1d3af616bfe(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11960,7 +11963,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11979,7 +11982,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_8e77f1d3af616bfe
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11992,7 +11995,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_8e77f1d3af
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -12004,7 +12007,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_8e77f1d3
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12017,7 +12020,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_8e7
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -12027,7 +12030,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_8e77f1d3af616bfe(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_8e77f1d3af616bfe() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f700c3c34968abdf() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -12038,7 +12041,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_8e77f1d3af6
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -12048,7 +12051,7 @@ void _wrap_delete_dist_cross_device_options_cdist_8e77f1d3af616bfe(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -12060,7 +12063,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -12076,7 +12079,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_8e77f1d3af616bfe(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_8e77f1d3af616bfe(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_f700c3c34968abdf(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -12099,7 +12102,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_8e77f1d3af616bfe(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -12109,7 +12112,7 @@ void _wrap_dist_cross_device_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12122,7 +12125,7 @@ intgo _wrap_dist_cross_device_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12135,7 +12138,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12148,7 +12151,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12160,7 +12163,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_8e77f1d3af616bfe(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12173,7 +12176,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -12185,7 +12188,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12198,7 +12201,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12210,7 +12213,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_8e77f1d3af616bfe(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12223,7 +12226,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_8e77f1d3af616bfe(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12235,7 +12238,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_8e77f1d3af616bfe(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12248,7 +12251,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_8e77f1d3af616bfe(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -12260,7 +12263,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_8e77f1d3af616bfe(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -12273,7 +12276,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_8e77f1d3af616bfe(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12285,7 +12288,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_8e77f1d3af616bfe(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12298,7 +12301,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_8e77f1d3af616bfe(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12310,7 +12313,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_8e77f1d3af616bfe(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12323,7 +12326,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_8e77f1d3af616bfe(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12335,7 +12338,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_8e77f1d3af616bfe(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12348,7 +12351,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_8e77f1d3af616bfe(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12360,7 +12363,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_8e77f1d3af616bfe(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12373,7 +12376,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12385,7 +12388,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_8e77f1d3af616bfe(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12398,7 +12401,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_8e77f1d3af616bfe(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12410,7 +12413,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_8e77f1d3af616bfe(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12423,7 +12426,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_8e77f1d3af616bfe(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12435,7 +12438,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_8e77f1d3af616bfe(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12448,7 +12451,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_8e77f1d3af616bfe(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12460,7 +12463,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12473,7 +12476,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12485,7 +12488,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12498,7 +12501,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12510,7 +12513,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_8e77f1d3af616b
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12523,7 +12526,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_8e77f1d3af616
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -12535,7 +12538,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_8e77f1d3af616bfe(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12548,7 +12551,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_8e77f1d3af616bfe() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f700c3c34968abdf() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -12559,7 +12562,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -12569,7 +12572,7 @@ void _wrap_delete_dist_dataset_options_cdist_8e77f1d3af616bfe(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_8e77f1d3af616bfe(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_f700c3c34968abdf(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -12583,7 +12586,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_8e77f1d3af616bfe(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -12615,7 +12618,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_8e77f1d3af616bfe(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12646,7 +12649,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_8e77f1d3af616bfe(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12658,7 +12661,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12671,7 +12674,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12683,7 +12686,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12696,7 +12699,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -12708,7 +12711,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_8e77f1d3af616bfe(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12721,7 +12724,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_8e77f1d3af616bfe(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_8e77f1d3af616bfe() {
+dist_input_context *_wrap_new_dist_input_context_cdist_f700c3c34968abdf() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -12732,7 +12735,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -12742,7 +12745,7 @@ void _wrap_delete_dist_input_context_cdist_8e77f1d3af616bfe(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_8e77f1d3af616bfe(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f700c3c34968abdf(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -12767,7 +12770,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_8e77f1d3af616bf
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12797,7 +12800,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_8e77f1d3af616bfe(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -12807,7 +12810,7 @@ void _wrap_dist_dataset_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -12830,7 +12833,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12842,7 +12845,7 @@ void _wrap_dist_position_pass_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12855,7 +12858,7 @@ long long _wrap_dist_position_pass_get_cdist_8e77f1d3af616bfe(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12867,7 +12870,7 @@ void _wrap_dist_position_elements_set_cdist_8e77f1d3af616bfe(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12880,7 +12883,7 @@ long long _wrap_dist_position_elements_get_cdist_8e77f1d3af616bfe(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12892,7 +12895,7 @@ void _wrap_dist_position_examples_set_cdist_8e77f1d3af616bfe(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12905,7 +12908,7 @@ long long _wrap_dist_position_examples_get_cdist_8e77f1d3af616bfe(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_f700c3c34968abdf(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -12917,7 +12920,7 @@ void _wrap_dist_position_batches_set_cdist_8e77f1d3af616bfe(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12930,7 +12933,7 @@ long long _wrap_dist_position_batches_get_cdist_8e77f1d3af616bfe(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_8e77f1d3af616bfe() {
+dist_position *_wrap_new_dist_position_cdist_f700c3c34968abdf() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -12941,7 +12944,7 @@ dist_position *_wrap_new_dist_position_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_position_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_f700c3c34968abdf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -12951,7 +12954,7 @@ void _wrap_delete_dist_position_cdist_8e77f1d3af616bfe(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_f700c3c34968abdf(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -12974,7 +12977,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_f700c3c34968abdf(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -12999,7 +13002,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13022,7 +13025,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -13032,7 +13035,7 @@ void _wrap_dist_iterator_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13074,7 +13077,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -13105,7 +13108,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_8e77f1d3af616bfe(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13128,7 +13131,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -13158,7 +13161,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -13181,7 +13184,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -13204,7 +13207,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_8e77f1d3af616bfe(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13216,7 +13219,7 @@ void _wrap_dist_drift_num_copies_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13229,7 +13232,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13241,7 +13244,7 @@ void _wrap_dist_drift_replica_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13254,7 +13257,7 @@ intgo _wrap_dist_drift_replica_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -13266,7 +13269,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_8e77f1d3af616bfe(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13279,7 +13282,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_8e77f1d3af616bfe(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_f700c3c34968abdf(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -13291,7 +13294,7 @@ void _wrap_dist_drift_element_set_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13304,7 +13307,7 @@ long long _wrap_dist_drift_element_get_cdist_8e77f1d3af616bfe(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_8e77f1d3af616bfe() {
+dist_drift *_wrap_new_dist_drift_cdist_f700c3c34968abdf() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -13315,7 +13318,7 @@ dist_drift *_wrap_new_dist_drift_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_f700c3c34968abdf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -13325,7 +13328,7 @@ void _wrap_delete_dist_drift_cdist_8e77f1d3af616bfe(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -13350,7 +13353,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -13382,7 +13385,7 @@ _gostring_ _wrap_dist_metric_create_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13420,7 +13423,7 @@ _gostring_ _wrap_dist_metric_update_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -13445,7 +13448,7 @@ _gostring_ _wrap_dist_metric_result_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -13468,7 +13471,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13481,7 +13484,7 @@ intgo _wrap_dist_metric_kind_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13494,7 +13497,7 @@ _gostring_ _wrap_dist_metric_name_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -13507,7 +13510,7 @@ long long _wrap_dist_metric_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -13517,7 +13520,7 @@ void _wrap_dist_metric_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13555,7 +13558,7 @@ _gostring_ _wrap_dist_average_loss_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13586,7 +13589,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13607,7 +13610,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13628,7 +13631,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13649,7 +13652,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_8e77f1d3af616bfe(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_8e77f1d3af616bfe() {
+long long _wrap_dist_get_strategy_cdist_f700c3c34968abdf() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -13660,7 +13663,7 @@ long long _wrap_dist_get_strategy_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_8e77f1d3af616bfe() {
+intgo _wrap_dist_has_strategy_cdist_f700c3c34968abdf() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13671,7 +13674,7 @@ intgo _wrap_dist_has_strategy_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_8e77f1d3af616bfe() {
+intgo _wrap_dist_in_cross_replica_context_cdist_f700c3c34968abdf() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -13682,7 +13685,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_8e77f1d3af616bfe() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_8e77f1d3af616bfe() {
+long long _wrap_dist_get_replica_cdist_f700c3c34968abdf() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -13693,7 +13696,7 @@ long long _wrap_dist_get_replica_cdist_8e77f1d3af616bfe() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -13716,7 +13719,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -13737,7 +13740,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -13749,7 +13752,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_8e77f1d3af616bfe(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13762,7 +13765,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_8e77f1d3af616bfe(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -13774,7 +13777,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_8e77f1d3af616bfe(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -13787,7 +13790,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_8e77f1d3af616bfe
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_8e77f1d3af616bfe() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f700c3c34968abdf() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -13798,7 +13801,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -13808,7 +13811,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_8e77f1d3af616bfe(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13829,7 +13832,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_8e77f1d3af616bfe(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13850,7 +13853,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_8e77f1d3af616bfe(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f700c3c34968abdf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -13871,7 +13874,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_8e77f1d3af616bfe(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13905,7 +13908,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -13939,7 +13942,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -13969,7 +13972,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13982,7 +13985,7 @@ long long _wrap_dist_checkpoint_size_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -13997,7 +14000,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14040,7 +14043,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14070,7 +14073,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -14083,7 +14086,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_8e77f1d3af616bfe(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -14098,7 +14101,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_8e77f1d3af616bfe(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14118,7 +14121,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -14128,7 +14131,7 @@ void _wrap_dist_checkpoint_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -14140,7 +14143,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -14152,7 +14155,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_8e77f1d3af616bfe() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_8e77f1d3af616bfe() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_f700c3c34968abdf() {
   int result;
   intgo _swig_go_result;
   
@@ -14164,7 +14167,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14183,7 +14186,7 @@ void _wrap_dist_preemption_options_path_set_cdist_8e77f1d3af616bfe(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14196,7 +14199,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_8e77f1d3af616bfe(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -14208,7 +14211,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_8e77f1d3af616bfe(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14221,7 +14224,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_8e77f1d3af616bfe() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_f700c3c34968abdf() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -14232,7 +14235,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -14242,7 +14245,7 @@ void _wrap_delete_dist_preemption_options_cdist_8e77f1d3af616bfe(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_8e77f1d3af616bfe(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -14256,7 +14259,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_8e77f1d3af616bfe(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -14281,7 +14284,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_8e77f1d3af616bfe(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14291,7 +14294,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14301,7 +14304,7 @@ void _wrap_dist_preemption_notify_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14329,7 +14332,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -14354,7 +14357,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_8e77f1d3af616bfe(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -14364,7 +14367,7 @@ void _wrap_dist_preemption_count_run_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14377,7 +14380,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_8e77f1d3af616bfe(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14389,7 +14392,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_8e77f1d3af616bfe(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14402,7 +14405,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14414,7 +14417,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_8e77f1d3af616bfe(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14427,7 +14430,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_8e77f1d3af616bfe(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -14437,7 +14440,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_8e77f1d3af616bfe(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_8e77f1d3af616bfe() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_f700c3c34968abdf() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -14448,7 +14451,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_8e77f1d3af616bfe(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_f700c3c34968abdf(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -14458,7 +14461,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_8e77f1d3af616bfe(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -14495,7 +14498,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_8e77f1d3af616bfe(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -14529,7 +14532,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14550,7 +14553,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14563,7 +14566,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -14584,7 +14587,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -14596,7 +14599,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14609,7 +14612,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_8e77f1d3af616bfe(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -14619,7 +14622,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_8e77f1d3af616bfe(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_8e77f1d3af616bfe() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_f700c3c34968abdf() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -14630,7 +14633,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_8e77f1d3af616bfe(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_f700c3c34968abdf(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -14640,7 +14643,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_8e77f1d3af616bfe(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_8e77f1d3af616bfe(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -14677,7 +14680,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_8e77f1d3af616bfe(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -14687,7 +14690,7 @@ void _wrap_dist_rpc_client_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -14699,7 +14702,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14712,7 +14715,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -14724,7 +14727,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_8e77f1d3af616bfe(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -14737,7 +14740,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_8e77f1d3af616bfe(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_8e77f1d3af616bfe() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_f700c3c34968abdf() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -14748,7 +14751,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_8e77f1d3af616bfe() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_8e77f1d3af616bfe(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_f700c3c34968abdf(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -14758,7 +14761,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_8e77f1d3af616bfe(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14792,7 +14795,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -14826,7 +14829,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_8e77f1d3af616bfe(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14851,7 +14854,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -14876,7 +14879,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14889,7 +14892,7 @@ intgo _wrap_dist_remote_value_ready_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -14899,7 +14902,7 @@ void _wrap_dist_remote_value_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -14912,7 +14915,7 @@ long long _wrap_dist_remote_value_retain_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -14922,7 +14925,7 @@ void _wrap_dist_remote_value_release_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -14934,7 +14937,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_8e77f1d3af616bfe(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14947,7 +14950,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_8e77f1d3af616bfe(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -14966,7 +14969,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_8e77f1d3af616bfe(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14979,7 +14982,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -14991,7 +14994,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15004,7 +15007,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_8e77f1d3af616bfe(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -15016,7 +15019,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15029,7 +15032,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_8e77f1d3af616bfe
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -15039,7 +15042,7 @@ void _wrap_dist_server_options_count_memory_cdist_8e77f1d3af616bfe(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_8e77f1d3af616bfe() {
+dist_server_options *_wrap_new_dist_server_options_cdist_f700c3c34968abdf() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -15050,7 +15053,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -15060,7 +15063,7 @@ void _wrap_delete_dist_server_options_cdist_8e77f1d3af616bfe(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15094,7 +15097,7 @@ _gostring_ _wrap_dist_server_create_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_8e77f1d3af616bfe(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_f700c3c34968abdf(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -15117,7 +15120,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_8e77f1d3af616bfe(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -15151,7 +15154,7 @@ _gostring_ _wrap_dist_server_register_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -15186,7 +15189,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_8e77f1d3af616bfe(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15207,7 +15210,7 @@ _gostring_ _wrap_dist_server_start_cdist_8e77f1d3af616bfe(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15220,7 +15223,7 @@ _gostring_ _wrap_dist_server_target_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -15245,7 +15248,7 @@ _gostring_ _wrap_dist_server_join_cdist_8e77f1d3af616bfe(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -15255,7 +15258,7 @@ void _wrap_dist_server_stop_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15276,7 +15279,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15289,7 +15292,7 @@ _gostring_ _wrap_dist_closure_name_cdist_8e77f1d3af616bfe(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15302,7 +15305,7 @@ long long _wrap_dist_closure_id_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15315,7 +15318,7 @@ intgo _wrap_dist_closure_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -15328,7 +15331,7 @@ long long _wrap_dist_closure_cancel_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15362,7 +15365,7 @@ _gostring_ _wrap_dist_closure_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15394,7 +15397,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15426,7 +15429,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -15458,7 +15461,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -15499,7 +15502,7 @@ _gostring_ _wrap_dist_closure_update_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15529,7 +15532,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15541,7 +15544,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_8e77f1d3af616bfe(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15554,7 +15557,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15566,7 +15569,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_8e77f1d3af616b
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15579,7 +15582,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_8e77f1d3af616
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -15591,7 +15594,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_8e77f1d3af616bfe(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15604,7 +15607,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15616,7 +15619,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15629,7 +15632,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_8e77f1d3af616bfe(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15641,7 +15644,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_8e77f1d3af616bfe
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15654,7 +15657,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_8e77f1d3af6
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_8e77f1d3af616bfe() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_f700c3c34968abdf() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -15665,7 +15668,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_8e77f1d3af616
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -15675,7 +15678,7 @@ void _wrap_delete_dist_coordinator_options_cdist_8e77f1d3af616bfe(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_8e77f1d3af616bfe(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -15687,7 +15690,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_f700c3c34968abdf(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -15712,7 +15715,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -15722,7 +15725,7 @@ void _wrap_dist_coordinator_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -15734,7 +15737,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15747,7 +15750,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_8e77f1d3af616bfe(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15766,7 +15769,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_8e77f1d3af616bfe(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15779,7 +15782,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_8e77f1d3af616b
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_8e77f1d3af616bfe() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_f700c3c34968abdf() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -15790,7 +15793,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_8e77f1d3af616
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -15800,7 +15803,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_8e77f1d3af616bfe(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_8e77f1d3af616bfe(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -15814,7 +15817,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_8e77f1d3af616bfe(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15849,7 +15852,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_8e77f1d3af616bfe(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15862,7 +15865,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_8e77f1d3af616bfe(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15877,7 +15880,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15922,7 +15925,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -15965,7 +15968,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15999,7 +16002,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16031,7 +16034,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_8e77f1d3af616bfe(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16063,7 +16066,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16095,7 +16098,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -16136,7 +16139,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16164,7 +16167,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -16194,7 +16197,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -16206,7 +16209,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16219,7 +16222,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16231,7 +16234,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_8e77f1d3af616bfe(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16244,7 +16247,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_8e77f1d3af616bfe(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_8e77f1d3af616bfe() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_f700c3c34968abdf() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -16255,7 +16258,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_8e77f1d3af616bfe() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_8e77f1d3af616bfe(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_f700c3c34968abdf(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -16265,7 +16268,7 @@ void _wrap_delete_dist_schedule_options_cdist_8e77f1d3af616bfe(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16299,7 +16302,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_8e77f1d3af616bfe(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -16324,7 +16327,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_8e77f1d3af616bfe(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_f700c3c34968abdf(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -16347,7 +16350,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -16384,7 +16387,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_8e77f1d3af616bfe(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16396,7 +16399,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_8e77f1d3af616bfe(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16409,7 +16412,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_8e77f1d3af616bfe(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16421,7 +16424,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_8e77f1d3af616bfe(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16434,7 +16437,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_8e77f1d3af616bfe(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -16446,7 +16449,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_8e77f1d3af616bfe(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16459,7 +16462,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_8e77f1d3af616bfe(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16471,7 +16474,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_8e77f1d3af616bfe(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16484,7 +16487,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_8e77f1d3af616bfe(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16496,7 +16499,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_8e77f1d3af616bfe(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16509,7 +16512,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16521,7 +16524,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_8e77f1d3af616bfe(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16534,7 +16537,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16546,7 +16549,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_8e77f1d3af616bfe(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16559,7 +16562,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16571,7 +16574,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_8e77f1d3af616bfe(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16584,7 +16587,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_8e77f1d3af616bfe(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16596,7 +16599,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_8e77f1d3af616bfe(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16609,7 +16612,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_8e77f1d3af616bfe(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16621,7 +16624,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_8e77f1d3af616bfe(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16634,7 +16637,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_8e77f1d3af616bfe(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -16646,7 +16649,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_8e77f1d3af616bfe(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16659,7 +16662,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_8e77f1d3af616bfe(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -16671,7 +16674,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_8e77f1d3af616bfe(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -16684,7 +16687,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_8e77f1d3af616bfe(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -16696,7 +16699,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_8e77f1d3af616bfe(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -16709,7 +16712,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_8e77f1d3af616bfe
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_8e77f1d3af616bfe() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_f700c3c34968abdf() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -16720,7 +16723,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_8e77f1d3af616bfe(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_8e77f1d3af616bfe(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_f700c3c34968abdf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -16730,7 +16733,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_8e77f1d3af616bfe(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_f700c3c34968abdf(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -16753,7 +16756,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_8e77f1d3af616bfe() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_f700c3c34968abdf() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -16764,7 +16767,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_8e77f1d3af616bfe() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_8e77f1d3af616bfe(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_f700c3c34968abdf(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -16774,7 +16777,7 @@ void _wrap_delete_dist_topology_options_cdist_8e77f1d3af616bfe(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16807,7 +16810,7 @@ _gostring_ _wrap_dist_topology_create_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -16817,7 +16820,7 @@ void _wrap_dist_topology_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16850,7 +16853,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_8e77f1d3af616bfe(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -16860,7 +16863,7 @@ void _wrap_dist_device_assignment_destroy_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_8e77f1d3af616bfe(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_f700c3c34968abdf(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -16883,7 +16886,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_8e77f1d3af616bfe(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16896,7 +16899,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16909,7 +16912,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_8e77f1d3af616bfe(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16922,7 +16925,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_8e77f1d3af616bfe(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16935,7 +16938,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_8e77f1d3af616bfe(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16960,7 +16963,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_8e77f1d3af616bfe(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16985,7 +16988,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_8e77f1d3af616bfe(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17010,7 +17013,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17045,7 +17048,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_8e77f1d3af616bfe(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -17080,7 +17083,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_8e77f1d3af616bfe(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -17111,7 +17114,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_8e77f1d3af616bfe(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -17134,7 +17137,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_8e77f1d3af616bfe(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -17147,7 +17150,7 @@ long long _wrap_dist_device_assignment_topology_cdist_8e77f1d3af616bfe(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17160,7 +17163,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_8e77f1d3af616bfe(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17173,7 +17176,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_8e77f1d3af616bfe(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17200,7 +17203,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_8e77f1d3af616bfe(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17237,7 +17240,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_8e77f1d3af616bfe(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -17274,7 +17277,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_8e77f1d3af616bfe(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17286,7 +17289,7 @@ void _wrap_dist_partition_kind_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17299,7 +17302,7 @@ intgo _wrap_dist_partition_kind_get_cdist_8e77f1d3af616bfe(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17311,7 +17314,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_8e77f1d3af616bfe(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17324,7 +17327,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_8e77f1d3af616bfe(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17336,7 +17339,7 @@ void _wrap_dist_partition_logical_device_set_cdist_8e77f1d3af616bfe(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17349,7 +17352,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_8e77f1d3af616bfe(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17361,7 +17364,7 @@ void _wrap_dist_partition_uneven_set_cdist_8e77f1d3af616bfe(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17374,7 +17377,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_8e77f1d3af616bfe(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -17386,7 +17389,7 @@ void _wrap_dist_partition_spmd_set_cdist_8e77f1d3af616bfe(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17399,7 +17402,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_8e77f1d3af616bfe(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_8e77f1d3af616bfe() {
+dist_partition *_wrap_new_dist_partition_cdist_f700c3c34968abdf() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -17410,7 +17413,7 @@ dist_partition *_wrap_new_dist_partition_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -17420,7 +17423,7 @@ void _wrap_delete_dist_partition_cdist_8e77f1d3af616bfe(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17434,7 +17437,7 @@ void _wrap_dist_partition_set_shape_cdist_8e77f1d3af616bfe(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17448,7 +17451,7 @@ void _wrap_dist_partition_set_dimensions_cdist_8e77f1d3af616bfe(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_f700c3c34968abdf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17469,7 +17472,7 @@ _gostring_ _wrap_dist_partition_check_cdist_8e77f1d3af616bfe(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_8e77f1d3af616bfe(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -17481,7 +17484,7 @@ void _wrap_dist_split_options_uneven_set_cdist_8e77f1d3af616bfe(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_8e77f1d3af616bfe(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17494,7 +17497,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_8e77f1d3af616bfe(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_8e77f1d3af616bfe() {
+dist_split_options *_wrap_new_dist_split_options_cdist_f700c3c34968abdf() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -17505,7 +17508,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_8e77f1d3af616bfe(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_f700c3c34968abdf(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -17515,7 +17518,7 @@ void _wrap_delete_dist_split_options_cdist_8e77f1d3af616bfe(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -17542,7 +17545,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_8e77f1d3af616bfe(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17567,7 +17570,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_8e77f1d3af616bfe(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17580,7 +17583,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_8e77f1d3af616bfe(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -17593,7 +17596,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_8e77f1d3af616bfe(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_f700c3c34968abdf(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -17616,7 +17619,7 @@ _gostring_ _wrap_dist_value_partition_cdist_8e77f1d3af616bfe(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -17628,7 +17631,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_8e77f1d3af616bfe(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17641,7 +17644,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_8e77f1d3af616bfe(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -17653,7 +17656,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_8e77f1d3af616bfe(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17666,7 +17669,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_8e77f1d3af616bfe(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_8e77f1d3af616bfe() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_f700c3c34968abdf() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -17677,7 +17680,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -17687,7 +17690,7 @@ void _wrap_delete_dist_devices_options_cdist_8e77f1d3af616bfe(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_8e77f1d3af616bfe(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_f700c3c34968abdf(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -17699,7 +17702,7 @@ void _wrap_dist_devices_options_add_result_cdist_8e77f1d3af616bfe(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -17733,7 +17736,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_f700c3c34968abdf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17746,7 +17749,7 @@ intgo _wrap_dist_device_replica_cdist_8e77f1d3af616bfe(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -17778,7 +17781,7 @@ _gostring_ _wrap_dist_device_axis_cdist_8e77f1d3af616bfe(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -17808,7 +17811,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_8e77f1d3af616bfe(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -17820,7 +17823,7 @@ void _wrap_dist_halo_ndim_set_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17833,7 +17836,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_8e77f1d3af616bfe() {
+dist_halo *_wrap_new_dist_halo_cdist_f700c3c34968abdf() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -17844,7 +17847,7 @@ dist_halo *_wrap_new_dist_halo_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_f700c3c34968abdf(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -17854,7 +17857,7 @@ void _wrap_delete_dist_halo_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17868,7 +17871,7 @@ void _wrap_dist_halo_set_parts_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17882,7 +17885,7 @@ void _wrap_dist_halo_set_low_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17896,7 +17899,7 @@ void _wrap_dist_halo_set_high_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -17910,7 +17913,7 @@ void _wrap_dist_halo_set_edges_cdist_8e77f1d3af616bfe(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_8e77f1d3af616bfe(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_f700c3c34968abdf(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -17945,7 +17948,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_8e77f1d3af616bfe(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_f700c3c34968abdf(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -17982,7 +17985,7 @@ _gostring_ _wrap_dist_reshard_cdist_8e77f1d3af616bfe(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_8e77f1d3af616bfe(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_f700c3c34968abdf(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -18011,7 +18014,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_8e77f1d3af616bfe(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18031,7 +18034,7 @@ intgo _wrap_fail_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_f700c3c34968abdf(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18051,7 +18054,7 @@ intgo _wrap_fail_as_told_cdist_8e77f1d3af616bfe(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -18076,7 +18079,7 @@ _gostring_ _wrap_rpc_arguments_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_8e77f1d3af616bfe(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -18089,7 +18092,7 @@ _gostring_ _wrap_Text_text_cdist_8e77f1d3af616bfe(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18112,7 +18115,7 @@ _gostring_ _wrap_Text_explain_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -18135,7 +18138,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_8e77f1d3af616bfe(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -18158,7 +18161,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_8e77f1d3af616bfe(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -18181,7 +18184,7 @@ _gostring_ _wrap_Text_describe_value_cdist_8e77f1d3af616bfe(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -18204,7 +18207,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_8e77f1d3af616bfe(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18227,7 +18230,7 @@ _gostring_ _wrap_Text_write_trace_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -18250,7 +18253,30 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_8e77f1d3af616bfe(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_server_trace_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_server *arg2 = (dist_server *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_server *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->write_server_trace(arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_write_metrics_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18280,7 +18306,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_8e77f1d3af616bfe(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_8e77f1d3af616bfe(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_f700c3c34968abdf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -18303,7 +18329,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_8e77f1d3af616bfe(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_8e77f1d3af616bfe(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_f700c3c34968abdf(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18331,7 +18357,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_8e77f1d3af616bfe(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_8e77f1d3af616bfe() {
+Text *_wrap_new_Text_cdist_f700c3c34968abdf() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -18342,7 +18368,7 @@ Text *_wrap_new_Text_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_Text_cdist_8e77f1d3af616bfe(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_f700c3c34968abdf(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -18352,7 +18378,7 @@ void _wrap_delete_Text_cdist_8e77f1d3af616bfe(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -18375,7 +18401,7 @@ _gostring_ _wrap_Stragglers_read_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18388,7 +18414,7 @@ long long _wrap_Stragglers_size_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18403,7 +18429,7 @@ intgo _wrap_Stragglers_collective_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18418,7 +18444,7 @@ intgo _wrap_Stragglers_group_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18433,7 +18459,7 @@ intgo _wrap_Stragglers_replica_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -18448,7 +18474,7 @@ intgo _wrap_Stragglers_worker_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18463,7 +18489,7 @@ long long _wrap_Stragglers_rounds_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18478,7 +18504,7 @@ long long _wrap_Stragglers_times_last_cdist_8e77f1d3af616bfe(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18493,7 +18519,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_8e77f1d3af616bfe(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18508,7 +18534,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_8e77f1d3af616bfe(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_f700c3c34968abdf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -18523,7 +18549,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_8e77f1d3af616bfe() {
+Stragglers *_wrap_new_Stragglers_cdist_f700c3c34968abdf() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -18534,7 +18560,7 @@ Stragglers *_wrap_new_Stragglers_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_f700c3c34968abdf(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -18544,7 +18570,7 @@ void _wrap_delete_Stragglers_cdist_8e77f1d3af616bfe(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18557,7 +18583,7 @@ long long _wrap_Numbers_size_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -18572,7 +18598,7 @@ long long _wrap_Numbers_at_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18584,7 +18610,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_8e77f1d3af616bfe(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18596,7 +18622,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_8e77f1d3af616bfe(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18608,7 +18634,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_8e77f1d3af616bfe(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -18620,7 +18646,7 @@ void _wrap_Numbers_topology_serialized_cdist_8e77f1d3af616bfe(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -18632,7 +18658,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_8e77f1d3af616bfe(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -18659,7 +18685,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_8e77f1d3af616bfe(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -18686,7 +18712,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_8e77f1d3af616bf
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -18698,7 +18724,7 @@ void _wrap_Numbers_partition_shape_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -18710,7 +18736,7 @@ void _wrap_Numbers_partition_dimensions_cdist_8e77f1d3af616bfe(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_f700c3c34968abdf(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -18735,7 +18761,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_8e77f1d3af616bfe(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -18775,7 +18801,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -18798,7 +18824,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_8e77f1d3af616bfe(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_8e77f1d3af616bfe() {
+Numbers *_wrap_new_Numbers_cdist_f700c3c34968abdf() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -18809,7 +18835,7 @@ Numbers *_wrap_new_Numbers_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_Numbers_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_f700c3c34968abdf(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -18819,7 +18845,7 @@ void _wrap_delete_Numbers_cdist_8e77f1d3af616bfe(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_8e77f1d3af616bfe(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_f700c3c34968abdf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -18844,7 +18870,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_8e77f1d3af616bfe(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -18875,7 +18901,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_8e77f1d3af616bfe(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -18902,7 +18928,7 @@ void _wrap_tensor_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -18916,7 +18942,7 @@ void _wrap_set_number_at_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_8e77f1d3af616bfe(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_f700c3c34968abdf(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18937,7 +18963,7 @@ void _wrap_Destinations_add_cdist_8e77f1d3af616bfe(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_8e77f1d3af616bfe(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_f700c3c34968abdf(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -18950,7 +18976,7 @@ dist_destination *_wrap_Destinations_get_cdist_8e77f1d3af616bfe(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_8e77f1d3af616bfe() {
+Destinations *_wrap_new_Destinations_cdist_f700c3c34968abdf() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -18961,7 +18987,7 @@ Destinations *_wrap_new_Destinations_cdist_8e77f1d3af616bfe() {
 }
 
 
-void _wrap_delete_Destinations_cdist_8e77f1d3af616bfe(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_f700c3c34968abdf(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -18971,7 +18997,7 @@ void _wrap_delete_Destinations_cdist_8e77f1d3af616bfe(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19009,7 +19035,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_8e77f1d3af616bfe(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_8e77f1d3af616bfe(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_f700c3c34968abdf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19047,7 +19073,7 @@ _gostring_ _wrap_quick_broadcast_cdist_8e77f1d3af616bfe(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_8e77f1d3af616bfe(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_f700c3c34968abdf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19075,7 +19101,7 @@ _gostring_ _wrap_run_until_cdist_8e77f1d3af616bfe(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_8e77f1d3af616bfe(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.DistModuleConstants;
+import org.libdist.internal.Text;
 import org.libdist.internal.dist_server_options;
 
 /**
@@ -163,6 +164,15 @@ public final class Server extends NativeObject {
     /** Where coordinators find it: "grpc://host:port", with the port that the system has chosen. */
     public String target() {
         return ask(handle -> Texts.of(DistModule.dist_server_target(handle)));
+    }
+
+    /**
+     * What it has done, as a trace, JSON of Chrome's trace-event format, for Perfetto. A worker has a row for each thread,
+     * with closures and in them what they ask of parameter servers; a parameter server has one, with the calls to it.
+     * Traces of a job's servers and of its coordinator can be joined.
+     */
+    public String writeTrace() {
+        return written(Text::write_server_trace);
     }
 
     /** As {@link #join(Duration)}, without limit. */

@@ -233,6 +233,8 @@ final class ServersTest {
             for (String words : List.of("traceEvents", "add and double", "worker 1")) {
                 check(trace.contains(words), trace);
             }
+            String first = job.servers.get(0).writeTrace();
+            check(first.contains("\"libdist ps 0\""), first);
             // The servers end with their coordinator.
             refused(Status.DEADLINE_EXCEEDED, "goes on", () -> job.servers.get(0).join(Duration.ZERO));
             job.coordinator.close();

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coordinator of a strategy, for functions that have the strategy.
+#pragma once
+
+#include "core/coordinator/coordinator.hpp"
+#include "core/strategy/strategy.hpp"
+
+namespace dist::capi {
+
+// NULL: it has none, or it is just ending.
+Ref<Coordinator> coordinator_of(Strategy& strategy);
+
+}  // namespace dist::capi

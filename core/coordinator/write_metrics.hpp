@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A coordinator's counters and gauges, as lines of a page that core/trace/metrics.hpp begins.
+#pragma once
+
+#include "core/coordinator/coordinator.hpp"
+#include "core/trace/text.hpp"
+
+namespace dist {
+
+// `strategy`: the label of every sample; NULL: none.
+void write_metrics(const CoordinatorNumbers& now, const char* strategy, TextOut& out);
+
+}  // namespace dist
