@@ -4,7 +4,9 @@
  * what is to change, each at its own pace. Workers may be killed, started again, or stopped: each update is made exactly once.
  * Where a parameter server is lost the coordinator ends; started again, it goes on from its checkpoint.
  *
- *     dist-launch --ps 2 --workers 3 --restarts 5 -- parameter_server examples/data/digits.csv /tmp/ps.ckpt 2000 /tmp/ps.trace.json
+ *     dist-launch --ps 2 --workers 3 --restarts 5 -- parameter_server examples/data/digits.csv /tmp/ps.ckpt 2000 /tmp
+ *
+ * Each task that ends by itself leaves a trace in the last folder: /tmp/chief-0.json, /tmp/ps-1.json ...
  */
 #define DIST_EXPERIMENTAL
 #include <dist/dist.h>
@@ -108,7 +110,27 @@ static dist_status train(dist_closure *closure, dist_value *arguments, dist_valu
   return status;
 }
 
-static dist_status serve(void) {
+/* ---- What each task has done, in a file of its own ---- */
+
+static FILE *trace_file(const char *folder, const char *job, int32_t index) {
+  char path[4096];
+  if (folder == NULL) return NULL;
+  snprintf(path, sizeof path, "%s/%s-%d.json", folder, job, (int)index);
+  FILE *file = fopen(path, "w");
+  if (file == NULL) perror(path);
+  return file;
+}
+
+static void write_text(const char *text, size_t bytes, void *file) { fwrite(text, 1, bytes, file); }
+
+static void end_trace(FILE *file, dist_status status) {
+  if (status != DIST_OK) fprintf(stderr, "no trace: %s\n", dist_last_error());
+  fclose(file);
+}
+
+/* ---- A parameter server, or a worker ---- */
+
+static dist_status serve(FILE *trace) {
   dist_server *server = NULL;
   TRY(dist_server_create(NULL, NULL, DIST_TASK_UNSET, NULL, &server)); /* the task that TF_CONFIG says */
   dist_status status = dist_server_register(server, "train", train, NULL, NULL);
@@ -118,6 +140,7 @@ static dist_status serve(void) {
     fflush(stdout);
     status = dist_server_join(server, -1, NULL);
   }
+  if (trace != NULL) end_trace(trace, dist_server_write_trace(server, write_text, trace));
   const dist_status ended = dist_server_destroy(server);
   return status != DIST_OK ? status : ended;
 }
@@ -179,9 +202,7 @@ static dist_status coordinate(dist_coordinator *coordinator, const char *checkpo
   return report(coordinator);
 }
 
-static void write_text(const char *text, size_t bytes, void *file) { fwrite(text, 1, bytes, file); }
-
-static dist_status be_chief(const char *checkpoint, int64_t steps, const char *trace) {
+static dist_status be_chief(const char *checkpoint, int64_t steps, FILE *trace) {
   dist_strategy *strategy = NULL;
   dist_coordinator *coordinator = NULL;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
@@ -190,11 +211,7 @@ static dist_status be_chief(const char *checkpoint, int64_t steps, const char *t
   dist_status status = dist_coordinator_create(strategy, NULL, &coordinator);
   if (status == DIST_OK) status = coordinate(coordinator, checkpoint, steps);
   if (status != DIST_OK) fprintf(stderr, "%s: %s\n", dist_status_name(status), dist_last_error());
-  FILE *file = trace != NULL ? fopen(trace, "w") : NULL;
-  if (file != NULL) {
-    if (dist_coordinator_write_trace(coordinator, write_text, file) != DIST_OK) fprintf(stderr, "no trace\n");
-    fclose(file);
-  }
+  if (trace != NULL) end_trace(trace, dist_coordinator_write_trace(coordinator, write_text, trace));
   dist_coordinator_destroy(coordinator); /* the servers end with it */
   const dist_status ended = dist_strategy_destroy(strategy);
   return status != DIST_OK ? status : ended;
@@ -202,20 +219,22 @@ static dist_status be_chief(const char *checkpoint, int64_t steps, const char *t
 
 int main(int argc, char **argv) {
   if (argc < 3 || load(argv[1]) != 0) {
-    fprintf(stderr, "usage: %s DIGITS.csv CHECKPOINT [STEPS [TRACE.json]]\n", argv[0]);
+    fprintf(stderr, "usage: %s DIGITS.csv CHECKPOINT [STEPS [FOLDER]]\n", argv[0]);
     return 2;
   }
   const int64_t steps = argc > 3 ? strtoll(argv[3], NULL, 10) : 1000;
   dist_cluster_resolver *resolver = NULL;
   char job[DIST_MAX_ADDRESS_BYTES];
-  int32_t is_set = 0;
+  int32_t index = 0, is_set = 0;
   dist_status status = dist_cluster_resolver_create_tf_config(NULL, &resolver);
   if (status == DIST_OK) status = dist_cluster_resolver_task_type(resolver, job, sizeof job, &is_set);
+  if (status == DIST_OK) status = dist_cluster_resolver_task_id(resolver, &index);
   dist_cluster_resolver_destroy(resolver);
+  FILE *trace = status == DIST_OK ? trace_file(argc > 4 ? argv[4] : NULL, job, index) : NULL;
   if (status == DIST_OK && strcmp(job, "chief") == 0)
-    status = be_chief(argv[2], steps, argc > 4 ? argv[4] : NULL);
+    status = be_chief(argv[2], steps, trace);
   else if (status == DIST_OK)
-    status = serve();
+    status = serve(trace);
   if (status != DIST_OK) fprintf(stderr, "%s: %s\n", dist_status_name(status), dist_last_error());
   return status == DIST_OK ? 0 : 1;
 }

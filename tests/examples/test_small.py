@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The small examples print what their sources say. PROGRAM in the environment is the one to run."""
 
+import importlib.util
 import json
 import os
 import re
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -154,9 +156,10 @@ class ParameterServer(unittest.TestCase):
 
     def train(self, folder, name, disturb):
         checkpoint = os.path.join(folder, name)
-        trace = checkpoint + ".json"
+        traces = checkpoint + "-traces"
+        os.mkdir(traces)
         launch = (os.environ["LAUNCH"], "--ps", "2", "--workers", "3", "--restarts", "9", "--", PROGRAM)
-        launch += (os.path.join(os.environ["DATA"], "digits.csv"), checkpoint, str(self.STEPS), trace)
+        launch += (os.path.join(os.environ["DATA"], "digits.csv"), checkpoint, str(self.STEPS), traces)
         processes, said, stopped = {}, [], []
         environment = dict(os.environ, DIST_LEASE_SECONDS="2")
         with subprocess.Popen(
@@ -176,10 +179,22 @@ class ParameterServer(unittest.TestCase):
         self.assertEqual(job.returncode, 0, errors)
         last = re.match(r"(\d+) updates, accuracy ([\d.]+); closures came back from workers (\d+) times", said[-1])
         self.assertEqual(int(last.group(1)), self.STEPS)
-        with open(trace, encoding="utf-8") as file:
+        with open(os.path.join(traces, "chief-0.json"), encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
         self.assertEqual({e["args"]["status"] for e in events if e["ph"] == "X"}, {"OK"})
         return float(last.group(2)), said
+
+    def check_report(self, traces):
+        if importlib.util.find_spec("matplotlib") is None:
+            print("no report is drawn: matplotlib (Debian: python3-matplotlib) is not there")
+            return
+        page = traces + ".html"
+        report = os.path.join(os.environ["DATA"], "..", "parameter_server_report.py")
+        subprocess.run((sys.executable, report, traces, page), check=True, stdout=subprocess.DEVNULL)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        for row in ("coordinator: worker 2", "worker 1: closures 0", "ps 0: calls", "ps 1: calls"):
+            self.assertIn(f"<td>{row}</td>", text)
 
     def test_disturbed(self):
         def some_workers(processes, checkpoint, stopped):
@@ -197,6 +212,7 @@ class ParameterServer(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             calm, _ = self.train(folder, "calm", None)
             self.assertGreater(calm, 0.9)
+            self.check_report(os.path.join(folder, "calm-traces"))
             disturbed, _ = self.train(folder, "disturbed", some_workers)
             self.assertLess(abs(disturbed - calm), 0.03)
             restored, said = self.train(folder, "restored", a_server)
