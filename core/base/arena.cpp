@@ -69,8 +69,11 @@ Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
 
 Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part, const void* context) {
   if (begin >= end) return kOk;
-  grain = std::max<int64_t>(grain, 1);
-  if (max_threads_ == 1 || end - begin < 2 * grain) {
+  // Counted from 0 without a sign: the distance of two numbers may be twice the largest.
+  const uint64_t n = static_cast<uint64_t>(end) - static_cast<uint64_t>(begin);
+  const auto least = static_cast<uint64_t>(std::max<int64_t>(grain, 1));
+  const auto at = [begin](uint64_t i) { return static_cast<int64_t>(static_cast<uint64_t>(begin) + i); };
+  if (max_threads_ == 1 || n < 2 * least) {
     part(begin, end, context);
     return kOk;
   }
@@ -81,17 +84,17 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
       // Isolated: a part may take a host's lock (an update function), so no other loop's part may run inside
       // it.
       tbb::this_task_arena::isolate([&] {
-        // Cut in halves down to 2 * grain - 1 iterations, which leaves each half `grain` or more.
-        const tbb::blocked_range<int64_t> range(begin, end, static_cast<std::size_t>(2 * grain - 1));
-        tbb::parallel_for(range, [&](const tbb::blocked_range<int64_t>& some) {
+        // Cut in halves down to 2 * least - 1 iterations, which leaves each half `least` or more.
+        const tbb::blocked_range<uint64_t> range(0, n, 2 * least - 1);
+        tbb::parallel_for(range, [&](const tbb::blocked_range<uint64_t>& some) {
           // Isolation keeps other callers out: a thread that is not the caller is oneTBB's. It is on the
           // domain as long as the part takes: a tbb::task_arena with constraints would move the caller too,
           // and would leave workers bound that are inside when it ends.
-          if (std::this_thread::get_id() == caller) return part(some.begin(), some.end(), context);
+          if (std::this_thread::get_id() == caller) return part(at(some.begin()), at(some.end()), context);
           prepare_worker();
           std::optional<OnCpus> here;
           if (domain_ != nullptr) here.emplace(*domain_);
-          part(some.begin(), some.end(), context);
+          part(at(some.begin()), at(some.end()), context);
         });
       });
     });

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -223,6 +225,35 @@ std::vector<int> worker_inside(Arena& arena, const std::vector<int>& before, boo
   return worker;
 }
 
+void loops_of_any_length_are_cut(void**) {
+  struct Loop {
+    int64_t begin, end, grain;
+  };
+  constexpr int64_t kLast = INT64_MAX;
+  static constexpr Loop kLoops[] = {
+      {0, 3, kLast},          {INT64_MIN, kLast, kLast}, {INT64_MIN, kLast, kLast / 4},
+      {-5, kLast, kLast / 2}, {INT64_MIN, INT64_MIN, 1}, {kLast - 9, kLast, 2}};
+  CountingMemory counting;
+  Arena arena(*counting, 2);
+  for (const Loop& loop : kLoops) {
+    std::mutex mutex;
+    std::map<int64_t, int64_t> pieces;
+    const Status status = arena.parallel_for(loop.begin, loop.end, loop.grain, [&](int64_t from, int64_t to) {
+      const std::scoped_lock lock(mutex);
+      pieces[from] = to;
+    });
+    assert_true(status.ok());
+    int64_t at = loop.begin;
+    for (const auto& [from, to] : pieces) {
+      assert_true(from == at && to > from);
+      const uint64_t length = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+      assert_true(pieces.size() == 1 || length >= static_cast<uint64_t>(loop.grain));
+      at = to;
+    }
+    assert_true(at == loop.end);
+  }
+}
+
 void workers_of_a_loop_are_on_its_domain(void**) {
   const std::vector<int> cpus = my_cpus();
   if (cpus.size() < 2) skip();
@@ -247,9 +278,13 @@ void workers_of_a_loop_are_on_its_domain(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(the_least_taken_cpus_come_first),     cmocka_unit_test(nothing_is_kept_unasked),
-      cmocka_unit_test(loops_have_the_domain_of_their_cpu),  cmocka_unit_test(several_domains_are_seen),
-      cmocka_unit_test(a_thread_comes_back_from_a_set),      cmocka_unit_test(pinned_threads_are_counted),
+      cmocka_unit_test(the_least_taken_cpus_come_first),
+      cmocka_unit_test(nothing_is_kept_unasked),
+      cmocka_unit_test(loops_have_the_domain_of_their_cpu),
+      cmocka_unit_test(several_domains_are_seen),
+      cmocka_unit_test(a_thread_comes_back_from_a_set),
+      cmocka_unit_test(pinned_threads_are_counted),
+      cmocka_unit_test(loops_of_any_length_are_cut),
       cmocka_unit_test(workers_of_a_loop_are_on_its_domain),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -132,7 +132,7 @@ static void servers_end_with_their_coordinator(void **state) {
   begin_cluster(&c, 1, 1, register_all, NULL, NULL);
   create_number(&c, "v", 0);
   assert_fails(dist_server_join(c.ps[0], 0, NULL), DIST_DEADLINE_EXCEEDED, "goes on");
-  schedule(&c, "which", NULL);
+  dist_remote_value_release(schedule(&c, "which", NULL));
   join(&c);
   dist_coordinator_destroy(c.coordinator);
   assert_ok(dist_server_join(c.ps[0], -1, NULL));
