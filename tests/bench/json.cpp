@@ -48,6 +48,10 @@ const char* operation_name(const RowSpec& row) {
     case Operation::kPlanned: return "all_reduce_planned";
     case Operation::kOverlap: return "all_reduce_overlapped";
     case Operation::kHanding: break;  // each has a name
+    case Operation::kPush:
+    case Operation::kPull:
+    case Operation::kClosure:
+    case Operation::kClosurePush: break;  // no rows of this program
   }
   return "";
 }

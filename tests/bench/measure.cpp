@@ -180,6 +180,10 @@ void Runner::add_sides(Row& row) {
     case Operation::kPlanned: add_planned(row); break;
     case Operation::kOverlap: add_overlap(row); break;
     case Operation::kHanding: add_handing(row); break;
+    case Operation::kPush:
+    case Operation::kPull:
+    case Operation::kClosure:
+    case Operation::kClosurePush: break;  // no rows of this program
   }
   if (row.skipped.empty()) add_peers(row);
 }

@@ -104,6 +104,12 @@ inline constexpr Target kWorkersByGloo{1, 1.1};  // <= 64 KiB
 inline constexpr Target kLargeWorkersByGloo{0.9, 1};
 inline constexpr Target kLargeWorkersByGrpc{0.8, 1};
 
+// Variables of a parameter server: the speed of a push or a pull over that of a unary call of plain gRPC; and of closures over
+// that of TensorFlow's coordinator.
+inline constexpr Target kSmallPushPull{0.7, 1};  // 4 bytes
+inline constexpr Target kLargePushPull{0.8, 1};  // 16 MiB
+inline constexpr Target kClosuresTensorFlow{5, 10};
+
 constexpr size_t kLargeBytes = size_t{64} << 20;
 
 // The column of the tables above.

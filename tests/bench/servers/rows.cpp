@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/servers/rows.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+#include "tests/bench/harness.hpp"
+
+namespace bench::servers {
+namespace {
+
+constexpr std::size_t kSizes[] = {4, std::size_t{64} << 10, std::size_t{1} << 20, std::size_t{16} << 20};
+constexpr std::size_t kMostQuickly = std::size_t{64} << 10;
+constexpr int kRounds = 15, kQuickRounds = 2, kQuickCalls = 3;
+constexpr int kClosures = 1000, kQuickClosures = 20;
+constexpr int kPeersClosures = 200;  // TensorFlow's take longer
+constexpr double kFallAsleepUs = 2e6;
+
+bool is_closure(Operation operation) {
+  return operation == Operation::kClosure || operation == Operation::kClosurePush;
+}
+
+// Of libdist's speed over plain gRPC's.
+MaybeTarget target_of_plain(std::size_t bytes) {
+  if (bytes == 4) return targets::kSmallPushPull;
+  if (bytes == std::size_t{16} << 20) return targets::kLargePushPull;
+  return {};
+}
+
+template <class Do>
+double microseconds(Do&& one) {
+  const double begin = now_us();
+  one();
+  return now_us() - begin;
+}
+
+// "TensorFlow 2.21.0, eager" as library and form.
+SideTimes side_named(const std::string& name, MaybeTarget target) {
+  const std::size_t comma = std::min(name.find(", "), name.size());
+  return {name.substr(0, comma), name.substr(std::min(comma + 2, name.size())), target, {}};
+}
+
+}  // namespace
+
+struct Runner::Outsider {
+  std::unique_ptr<Side> side;
+  SideTimes times;
+  bool lost;
+};
+
+Runner::Runner(const Settings& settings) : settings_(settings) {
+  if (settings.peers == nullptr) return;
+  peers_ = Peers(settings.peers);
+  peers_.start(1);  // one worker, as libdist
+}
+
+int Runner::calls(std::size_t bytes) const {
+  if (settings_.quick) return kQuickCalls;
+  return bytes > std::size_t{1} << 20 ? 5 : bytes == std::size_t{1} << 20 ? 20 : 50;
+}
+
+std::vector<Runner::Outsider> Runner::outsiders(const RowTimes& row, const Plan& plan) {
+  peers::Request request;
+  request.operation = row.operation;
+  request.bytes = row.bytes;
+  request.plan = plan;
+  const MaybeTarget target =
+      is_closure(row.operation) ? MaybeTarget(targets::kClosuresTensorFlow) : MaybeTarget();
+  for (;;) {  // without one that is lost in its trial
+    try {
+      std::vector<Outsider> all;
+      for (const PeerGroup group : kPeerGroups) {
+        for (std::unique_ptr<Side>& side : peers_.all_sides(group, request)) {
+          SideTimes times = side_named(side->name(), target);
+          all.push_back({std::move(side), std::move(times), false});
+        }
+      }
+      return all;
+    } catch (const PeerLost& lost) {
+      std::fprintf(stderr, "dist_bench_servers: %s\n", lost.what());
+      peers_.forget_lost();
+    }
+  }
+}
+
+// libdist's and plain gRPC's medians.
+std::vector<double> Runner::take_calls(const RowTimes& row, Job& job) const {
+  const bool pushes = row.operation == Operation::kPush;
+  job.renew();
+  if (!pushes) {
+    job.push();
+    job.plain_push();
+  }
+  Samples libdist, plain;
+  for (int i = 0; i < calls(row.bytes); ++i) {
+    libdist.push_back(microseconds([&] { pushes ? job.push() : job.pull(); }));
+    plain.push_back(microseconds([&] { pushes ? job.plain_push() : job.plain_pull(); }));
+  }
+  if (pushes) {
+    job.pull();
+    job.plain_pull();
+  }
+  job.check();
+  return {median(libdist), median(plain)};
+}
+
+std::vector<double> Runner::take_turn(const RowTimes& row, Job& job) const {
+  if (!is_closure(row.operation)) return take_calls(row, job);
+  const int closures = settings_.quick ? kQuickClosures : kClosures;
+  const bool push = row.operation == Operation::kClosurePush;
+  job.renew();
+  job.push();
+  const double us = microseconds([&] { job.run_closures(closures, push); });
+  job.check_added(push ? closures : 0);
+  return {us / closures};
+}
+
+RowTimes Runner::run_row(Operation operation, std::size_t bytes, Job& job) {
+  const bool closures = is_closure(operation);
+  RowTimes row{operation, bytes, {{"libdist", "", {}, {}}}};
+  if (!closures) row.sides.push_back({"plain gRPC", "", target_of_plain(bytes), {}});
+  Plan plan{Pace::kHot, 1, calls(bytes)};
+  if (closures) plan = {Pace::kHot, settings_.quick ? kQuickClosures : kPeersClosures, 1};
+  std::vector<Outsider> all = outsiders(row, plan);
+  for (int round = -1; round < (settings_.quick ? kQuickRounds : kRounds); ++round) {
+    const std::vector<double> us = take_turn(row, job);
+    for (std::size_t side = 0; round >= 0 && side < us.size(); ++side) row.sides[side].us.push_back(us[side]);
+    if (!all.empty() && !wait_until_quiet(job.processes(), kFallAsleepUs))
+      throw std::runtime_error("the servers do not sleep while it is others' turn");
+    for (Outsider& outsider : all) {
+      if (outsider.lost) continue;
+      Samples samples;
+      try {
+        outsider.side->block(plan, samples);
+        if (round >= 0) outsider.times.us.push_back(median(samples));
+      } catch (const PeerLost& lost) {
+        std::fprintf(stderr, "dist_bench_servers: %s\n", lost.what());
+        outsider.lost = true;
+      }
+    }
+  }
+  // Who has not had all turns is beside libdist in none.
+  for (Outsider& outsider : all) {
+    if (!outsider.lost) row.sides.push_back(std::move(outsider.times));
+  }
+  all.clear();
+  peers_.forget_lost();
+  return row;
+}
+
+std::vector<RowTimes> Runner::run() {
+  std::vector<RowTimes> rows;
+  for (const std::size_t bytes : kSizes) {
+    if (settings_.quick && bytes > kMostQuickly) break;
+    Job job(bytes);
+    for (const Operation operation : {Operation::kPush, Operation::kPull})
+      rows.push_back(run_row(operation, bytes, job));
+  }
+  Job job(sizeof(float));
+  for (const Operation operation : {Operation::kClosure, Operation::kClosurePush})
+    rows.push_back(run_row(operation, sizeof(float), job));
+  return rows;
+}
+
+}  // namespace bench::servers

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows, and the turns of one run: libdist's and plain gRPC's calls one after the other, then the peers' of as many.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/bench/external.hpp"
+#include "tests/bench/servers/job.hpp"
+
+namespace bench::servers {
+
+struct Settings {
+  bool quick = false;           // few turns, of small tensors
+  const char* peers = nullptr;  // the list that the build made
+};
+
+// One side of one row.
+struct SideTimes {
+  std::string library, form;  // the fastest form of a library counts
+  MaybeTarget target;         // of libdist's speed over its
+  std::vector<double> us;     // of one push, pull or closure, a round each
+};
+
+struct RowTimes {
+  Operation operation;
+  std::size_t bytes;
+  std::vector<SideTimes> sides;  // libdist's is the first
+};
+
+class Runner {
+ public:
+  // Starts the peers. Throws std::runtime_error where the list cannot be read.
+  explicit Runner(const Settings& settings);
+
+  // All rows. Throws std::runtime_error where anything fails, does not sleep while it is others' turn, or a result is wrong.
+  std::vector<RowTimes> run();
+
+  // Why some take no part, or not to the end.
+  const std::vector<std::string>& skipped() const { return peers_.skipped(); }
+
+ private:
+  struct Outsider;
+  int calls(std::size_t bytes) const;
+  std::vector<Outsider> outsiders(const RowTimes& row, const Plan& plan);
+  RowTimes run_row(Operation operation, std::size_t bytes, Job& job);
+  std::vector<double> take_turn(const RowTimes& row, Job& job) const;
+  std::vector<double> take_calls(const RowTimes& row, Job& job) const;
+
+  Settings settings_;
+  Peers peers_;
+};
+
+}  // namespace bench::servers
