@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""That a peer speaks the protocol and that its sums are right: check.py LIST LABEL, both of peers.list."""
+"""That a peer speaks the protocol and that its sums are right: check.py LIST LABEL, both of peers.list.
+
+check.py LIST LABEL servers: the same of parameter servers and closures; both of servers.list."""
 
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import sys
 RANKS = "2"
 COUNT, BATCHES = "3", "2"
 DATA = [("f32", "4"), ("f32", "65536"), ("f32", "1000000"), ("f16", "1000"), ("bf16", "1000")]
+SERVERS_SIZES = {"push": ["4", "1000000"], "pull": ["4", "1000000"], "closure": ["4"], "closure_push": ["4"]}
 
 
 def command_of(path, label):
@@ -21,6 +24,15 @@ def command_of(path, label):
                 words = (word for word in command if not word.startswith("@FAULTS@"))
                 return [RANKS if word == "@RANKS@" else word for word in words]
     sys.exit(f"{label} is not in {path}")
+
+
+def commands_for_servers(form):
+    for operation, sizes in SERVERS_SIZES.items():
+        for size in sizes:
+            for pace in "hot", "paused":
+                yield ["measure", form, operation, "f32", size, "in_place", pace, COUNT, BATCHES]
+    yield ["measure", form, "all_reduce", "f32", "4", "in_place", "hot", COUNT, BATCHES]
+    yield ["no-such-command"]
 
 
 def commands_for(form):
@@ -49,14 +61,15 @@ class Peer:
         sys.exit("the peer has gone")
 
 
-def main(path, label):
+def main(path, label, kind="collectives"):
+    servers = kind == "servers"
     peer = Peer(command_of(path, label))
     word, name, *forms = peer.answer()
     assert word == "@ready" and forms, (word, forms)
     print(name, forms)
     measured = set()
     for form in forms:
-        for words in commands_for(form):
+        for words in commands_for_servers(form) if servers else commands_for(form):
             word, *rest = peer.ask(words)
             if words[0] != "measure" or word == "@no":
                 assert word == "@no", (words, word, rest)
@@ -66,7 +79,11 @@ def main(path, label):
             assert len(rest) == int(BATCHES) * (1 if hot else int(COUNT)), (words, rest)
             assert all(float(us) > 0 for us in rest), (words, rest)
             measured.add((form, words[2]))
-    assert {form for form, operation in measured if operation == "all_reduce"} == set(forms), measured
+    if servers:  # a closure has no eager form, and so on
+        assert {operation for _, operation in measured} == set(SERVERS_SIZES), measured
+        assert {form for form, _ in measured} == set(forms), measured
+    else:
+        assert {form for form, operation in measured if operation == "all_reduce"} == set(forms), measured
     print("quit", file=peer.process.stdin, flush=True)
     assert peer.process.wait() == 0, peer.process.returncode
 
