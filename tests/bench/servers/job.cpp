@@ -51,6 +51,12 @@ dist::strategy strategy_of(const std::string& parameter_server, const std::strin
   return dist::strategy(options);
 }
 
+dist_coordinator_options options_of(int closures_at_a_time) {
+  dist_coordinator_options options = DIST_COORDINATOR_OPTIONS_INIT;
+  options.closures_per_worker = closures_at_a_time;
+  return options;
+}
+
 }  // namespace
 
 bool be_server(int argc, char** argv) {
@@ -89,14 +95,14 @@ Server::~Server() {
   waitpid(process_, nullptr, 0);
 }
 
-Job::Job(std::size_t bytes)
+Job::Job(std::size_t bytes, int closures_at_a_time)
     : data_(bytes),
       pulled_(bytes),
       parameter_server_(kParameterServer, bytes),
       worker_(kWorker, 0),
       here_(dist::get_strategy()),
       strategy_(strategy_of(parameter_server_.address(), worker_.address())),
-      coordinator_(strategy_),
+      coordinator_(strategy_, options_of(closures_at_a_time)),
       plain_(parameter_server_.plain_address()) {
   coordinator_.create_variable("v", tensor());
 }

@@ -37,8 +37,8 @@ class Server {
 
 class Job {
  public:
-  // One variable of f32. The worker has one closure at a time.
-  explicit Job(std::size_t bytes);
+  // One variable of f32; so many closures at a time on the worker.
+  explicit Job(std::size_t bytes, int closures_at_a_time = 1);
 
   // This process and the servers.
   std::vector<pid_t> processes() const;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 
 #include "tests/bench/harness.hpp"
 
@@ -68,13 +67,13 @@ const char* verdict_text(Verdict floor, Verdict goal) {
 
 bool print(const std::vector<RowTimes>& rows, bool quick, const std::vector<std::string>& skipped) {
   std::printf(
-      "Variables and closures of one parameter server and one worker, processes on loopback; %zu rounds of "
-      "turns.\n"
-      "us: of one push, pull or closure; MB/s: a tensor's bytes by that. Of each library the fastest form "
-      "counts.\n"
-      "A worker has one closure at a time. speed: libdist's over its, median (lowest to highest) of the "
-      "rounds.\n\n",
+      "Variables and closures of one parameter server and one worker, processes on loopback; %zu rounds.\n",
       rows.front().sides.front().us.size());
+  std::printf("us: of one push, pull or closure; MB/s: a tensor's bytes by that.\n");
+  std::printf(
+      "A worker has one closure at a time, if nothing else is said. Of each library the fastest form "
+      "counts.\n");
+  std::printf("speed: libdist's over its, median (lowest to highest) of the rounds.\n\n");
   std::printf("%-40s %9s %8s %6s  %-22s %5s\n", "libdist; beside what", "us", "a second", "MB/s", "speed",
               "floor");
   int judged = 0, missed = 0;

@@ -16,6 +16,7 @@ constexpr std::size_t kMostQuickly = std::size_t{64} << 10;
 constexpr int kRounds = 15, kQuickRounds = 2, kQuickCalls = 3;
 constexpr int kClosures = 1000, kQuickClosures = 20;
 constexpr int kPeersClosures = 200;  // TensorFlow's take longer
+constexpr int kAtATime = 8;
 constexpr double kFallAsleepUs = 2e6;
 
 bool is_closure(Operation operation) {
@@ -106,29 +107,42 @@ std::vector<double> Runner::take_calls(const RowTimes& row, Job& job) const {
   return {median(libdist), median(plain)};
 }
 
-std::vector<double> Runner::take_turn(const RowTimes& row, Job& job) const {
-  if (!is_closure(row.operation)) return take_calls(row, job);
+double Runner::take_closures(bool push, Job& job) const {
   const int closures = settings_.quick ? kQuickClosures : kClosures;
-  const bool push = row.operation == Operation::kClosurePush;
   job.renew();
   job.push();
   const double us = microseconds([&] { job.run_closures(closures, push); });
   job.check_added(push ? closures : 0);
-  return {us / closures};
+  return us / closures;
 }
 
-RowTimes Runner::run_row(Operation operation, std::size_t bytes, Job& job) {
-  const bool closures = is_closure(operation);
-  RowTimes row{operation, bytes, {{"libdist", "", {}, {}}}};
-  if (!closures) row.sides.push_back({"plain gRPC", "", target_of_plain(bytes), {}});
-  Plan plan{Pace::kHot, 1, calls(bytes)};
-  if (closures) plan = {Pace::kHot, settings_.quick ? kQuickClosures : kPeersClosures, 1};
+// The row's own sides, in its order: of closures one for each job and, where they do nothing, calls of plain gRPC.
+std::vector<double> Runner::take_turn(const RowTimes& row, const std::vector<Job*>& jobs) const {
+  if (!is_closure(row.operation)) return take_calls(row, *jobs.front());
+  std::vector<double> us;
+  us.reserve(jobs.size() + 1);
+  for (Job* const job : jobs) us.push_back(take_closures(row.operation == Operation::kClosurePush, *job));
+  if (row.operation == Operation::kClosurePush) return us;
+  const int calls = settings_.quick ? kQuickClosures : kPeersClosures;
+  const double all = microseconds([&] {
+    for (int i = 0; i < calls; ++i) jobs.front()->plain_push();
+  });
+  us.push_back(all / calls);
+  return us;
+}
+
+// Of a row with its own sides: their turns, and the peers'.
+RowTimes Runner::run_row(RowTimes row, const std::vector<Job*>& jobs) {
+  Plan plan{Pace::kHot, 1, calls(row.bytes)};
+  if (is_closure(row.operation)) plan = {Pace::kHot, settings_.quick ? kQuickClosures : kPeersClosures, 1};
   std::vector<Outsider> all = outsiders(row, plan);
   for (int round = -1; round < (settings_.quick ? kQuickRounds : kRounds); ++round) {
-    const std::vector<double> us = take_turn(row, job);
+    const std::vector<double> us = take_turn(row, jobs);
     for (std::size_t side = 0; round >= 0 && side < us.size(); ++side) row.sides[side].us.push_back(us[side]);
-    if (!all.empty() && !wait_until_quiet(job.processes(), kFallAsleepUs))
-      throw std::runtime_error("the servers do not sleep while it is others' turn");
+    for (Job* const job : jobs) {
+      if (!all.empty() && !wait_until_quiet(job->processes(), kFallAsleepUs))
+        throw std::runtime_error("the servers do not sleep while it is others' turn");
+    }
     for (Outsider& outsider : all) {
       if (outsider.lost) continue;
       Samples samples;
@@ -152,15 +166,20 @@ RowTimes Runner::run_row(Operation operation, std::size_t bytes, Job& job) {
 
 std::vector<RowTimes> Runner::run() {
   std::vector<RowTimes> rows;
+  const SideTimes libdist{"libdist", "", {}, {}};
   for (const std::size_t bytes : kSizes) {
     if (settings_.quick && bytes > kMostQuickly) break;
     Job job(bytes);
+    const SideTimes plain{"plain gRPC", "", target_of_plain(bytes), {}};
     for (const Operation operation : {Operation::kPush, Operation::kPull})
-      rows.push_back(run_row(operation, bytes, job));
+      rows.push_back(run_row({operation, bytes, {libdist, plain}}, {&job}));
   }
-  Job job(sizeof(float));
-  for (const Operation operation : {Operation::kClosure, Operation::kClosurePush})
-    rows.push_back(run_row(operation, sizeof(float), job));
+  constexpr std::size_t kBytes = sizeof(float);
+  Job job(kBytes), wide(kBytes, kAtATime);
+  const SideTimes libdist_wide{"libdist with " + std::to_string(kAtATime) + " at a time", "", {}, {}};
+  const SideTimes call{"a call of plain gRPC", "", {}, {}};
+  rows.push_back(run_row({Operation::kClosure, kBytes, {libdist, libdist_wide, call}}, {&job, &wide}));
+  rows.push_back(run_row({Operation::kClosurePush, kBytes, {libdist, libdist_wide}}, {&job, &wide}));
   return rows;
 }
 

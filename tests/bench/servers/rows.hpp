@@ -43,9 +43,10 @@ class Runner {
   struct Outsider;
   int calls(std::size_t bytes) const;
   std::vector<Outsider> outsiders(const RowTimes& row, const Plan& plan);
-  RowTimes run_row(Operation operation, std::size_t bytes, Job& job);
-  std::vector<double> take_turn(const RowTimes& row, Job& job) const;
+  RowTimes run_row(RowTimes row, const std::vector<Job*>& jobs);
   std::vector<double> take_calls(const RowTimes& row, Job& job) const;
+  double take_closures(bool push, Job& job) const;
+  std::vector<double> take_turn(const RowTimes& row, const std::vector<Job*>& jobs) const;
 
   Settings settings_;
   Peers peers_;
