@@ -11,10 +11,11 @@ namespace bench::servers {
 namespace {
 
 std::string name_of(const RowTimes& row) {
-  switch (row.operation) {
-    case Operation::kClosure: return "closure that does nothing";
-    case Operation::kClosurePush: return "closure that pushes 4 B";
-    default: break;
+  if (row.operation == Operation::kClosure || row.operation == Operation::kClosurePush) {
+    const char* const what =
+        row.operation == Operation::kClosure ? "closure of nothing" : "closure, push 4 B";
+    const std::string many = ", " + std::to_string(row.closures_at_a_time) + " at a time";
+    return row.closures_at_a_time == 1 ? what : what + many;
   }
   const char* const what = row.operation == Operation::kPush ? "push " : "pull ";
   if (row.bytes < 1024) return what + std::to_string(row.bytes) + " B";

@@ -67,8 +67,10 @@ std::vector<Runner::Outsider> Runner::outsiders(const RowTimes& row, const Plan&
   request.operation = row.operation;
   request.bytes = row.bytes;
   request.plan = plan;
-  const MaybeTarget target =
-      is_closure(row.operation) ? MaybeTarget(targets::kClosuresTensorFlow) : MaybeTarget();
+  // One closure after another that does nothing takes as long as one call of gRPC's does, at the least.
+  const bool judged = row.operation == Operation::kClosurePush ||
+                      (row.operation == Operation::kClosure && row.closures_at_a_time > 1);
+  const MaybeTarget target = judged ? MaybeTarget(targets::kClosuresTensorFlow) : MaybeTarget();
   for (;;) {  // without one that is lost in its trial
     try {
       std::vector<Outsider> all;
@@ -116,33 +118,29 @@ double Runner::take_closures(bool push, Job& job) const {
   return us / closures;
 }
 
-// The row's own sides, in its order: of closures one for each job and, where they do nothing, calls of plain gRPC.
-std::vector<double> Runner::take_turn(const RowTimes& row, const std::vector<Job*>& jobs) const {
-  if (!is_closure(row.operation)) return take_calls(row, *jobs.front());
-  std::vector<double> us;
-  us.reserve(jobs.size() + 1);
-  for (Job* const job : jobs) us.push_back(take_closures(row.operation == Operation::kClosurePush, *job));
-  if (row.operation == Operation::kClosurePush) return us;
+// The row's own sides, in its order: libdist, and where the row has it plain gRPC.
+std::vector<double> Runner::take_turn(const RowTimes& row, Job& job) const {
+  if (!is_closure(row.operation)) return take_calls(row, job);
+  std::vector<double> us = {take_closures(row.operation == Operation::kClosurePush, job)};
+  if (row.sides.size() == 1) return us;
   const int calls = settings_.quick ? kQuickClosures : kPeersClosures;
   const double all = microseconds([&] {
-    for (int i = 0; i < calls; ++i) jobs.front()->plain_push();
+    for (int i = 0; i < calls; ++i) job.plain_push();
   });
   us.push_back(all / calls);
   return us;
 }
 
 // Of a row with its own sides: their turns, and the peers'.
-RowTimes Runner::run_row(RowTimes row, const std::vector<Job*>& jobs) {
+RowTimes Runner::run_row(RowTimes row, Job& job) {
   Plan plan{Pace::kHot, 1, calls(row.bytes)};
   if (is_closure(row.operation)) plan = {Pace::kHot, settings_.quick ? kQuickClosures : kPeersClosures, 1};
   std::vector<Outsider> all = outsiders(row, plan);
   for (int round = -1; round < (settings_.quick ? kQuickRounds : kRounds); ++round) {
-    const std::vector<double> us = take_turn(row, jobs);
+    const std::vector<double> us = take_turn(row, job);
     for (std::size_t side = 0; round >= 0 && side < us.size(); ++side) row.sides[side].us.push_back(us[side]);
-    for (Job* const job : jobs) {
-      if (!all.empty() && !wait_until_quiet(job->processes(), kFallAsleepUs))
-        throw std::runtime_error("the servers do not sleep while it is others' turn");
-    }
+    if (!all.empty() && !wait_until_quiet(job.processes(), kFallAsleepUs))
+      throw std::runtime_error("the servers do not sleep while it is others' turn");
     for (Outsider& outsider : all) {
       if (outsider.lost) continue;
       Samples samples;
@@ -172,14 +170,17 @@ std::vector<RowTimes> Runner::run() {
     Job job(bytes);
     const SideTimes plain{"plain gRPC", "", target_of_plain(bytes), {}};
     for (const Operation operation : {Operation::kPush, Operation::kPull})
-      rows.push_back(run_row({operation, bytes, {libdist, plain}}, {&job}));
+      rows.push_back(run_row({operation, bytes, 1, {libdist, plain}}, job));
   }
   constexpr std::size_t kBytes = sizeof(float);
-  Job job(kBytes), wide(kBytes, kAtATime);
-  const SideTimes libdist_wide{"libdist with " + std::to_string(kAtATime) + " at a time", "", {}, {}};
   const SideTimes call{"a call of plain gRPC", "", {}, {}};
-  rows.push_back(run_row({Operation::kClosure, kBytes, {libdist, libdist_wide, call}}, {&job, &wide}));
-  rows.push_back(run_row({Operation::kClosurePush, kBytes, {libdist, libdist_wide}}, {&job, &wide}));
+  for (const int at_a_time : {1, kAtATime}) {
+    Job job(kBytes, at_a_time);
+    std::vector<SideTimes> own = {libdist};
+    if (at_a_time == 1) own.push_back(call);
+    rows.push_back(run_row({Operation::kClosure, kBytes, at_a_time, std::move(own)}, job));
+    rows.push_back(run_row({Operation::kClosurePush, kBytes, at_a_time, {libdist}}, job));
+  }
   return rows;
 }
 

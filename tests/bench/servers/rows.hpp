@@ -25,6 +25,7 @@ struct SideTimes {
 struct RowTimes {
   Operation operation;
   std::size_t bytes;
+  int closures_at_a_time;        // that a worker has
   std::vector<SideTimes> sides;  // libdist's is the first
 };
 
@@ -43,10 +44,10 @@ class Runner {
   struct Outsider;
   int calls(std::size_t bytes) const;
   std::vector<Outsider> outsiders(const RowTimes& row, const Plan& plan);
-  RowTimes run_row(RowTimes row, const std::vector<Job*>& jobs);
+  RowTimes run_row(RowTimes row, Job& job);
   std::vector<double> take_calls(const RowTimes& row, Job& job) const;
   double take_closures(bool push, Job& job) const;
-  std::vector<double> take_turn(const RowTimes& row, const std::vector<Job*>& jobs) const;
+  std::vector<double> take_turn(const RowTimes& row, Job& job) const;
 
   Settings settings_;
   Peers peers_;
