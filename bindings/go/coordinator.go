@@ -20,7 +20,7 @@ type PartitionFunc = func(spec RawTensor) ([]int, error)
 type CoordinatorOptions struct {
 	MaxQueued         int           // closures that have no end; beyond it Schedule waits; 0: 262,144
 	ClosuresPerWorker int           // that a worker has at a time; 0: 1
-	MaxLosses         int           // workers that one closure may be lost with; 0: 16
+	MaxLosses         int           // how often one closure may be lost with its worker; 0: 16
 	Timeout           time.Duration // of calls whose context has no deadline; 0: the strategy's; NoTimeout: no limit
 	MaxMessageBytes   int64         // of one message; 0: 1 GiB
 	Partitioner       PartitionFunc // of variables that do not say it; nil: they stay whole

@@ -87,6 +87,7 @@ Status Coordinator::create(Memory& memory, const ClusterSpec& cluster, const Coo
   DIST_TRY(check_range("max_queued", options.max_queued, kMostQueued, kDefaultQueued));
   DIST_TRY(check_range("closures_per_worker", options.closures_per_worker, kMostPerWorker, 1));
   DIST_TRY(check_range("max_losses", options.max_losses, INT32_MAX, kDefaultLosses));
+  DIST_TRY(check_message_bytes(options.message_bytes));
   int num_ps = 0;
   int num_workers = 0;
   DIST_TRY(count_tasks(cluster, kPsJob, &num_ps));
@@ -159,7 +160,11 @@ Status Coordinator::start(const ClusterSpec& cluster) {
 }
 
 Coordinator::~Coordinator() {
-  if (!memory().forked()) end();
+  if (memory().forked()) return;
+  // It may end because it could not begin, which is what the caller is to hear of.
+  const ErrorRecord kept = last_error();
+  end();
+  last_error() = kept;
 }
 
 void Coordinator::end() noexcept {
@@ -259,6 +264,7 @@ Status Coordinator::await_servers() {
 Status Coordinator::schedule(const char* function, Value* arguments, int64_t timeout_ns, Cancel* cancel,
                              Ref<RemoteValue>* out) {
   if (memory().forked()) return check_use();
+  DIST_TRY(check_method_name(function, "the name of a closure"));
   {
     // What cannot be sent is an error here, not of the closure.
     Ref<CallParts> parts;
@@ -311,6 +317,8 @@ Status Coordinator::done(bool* out) {
 
 Status Coordinator::create_per_worker(const char* name, const char* function, Value* arguments) {
   if (memory().forked()) return check_use();
+  DIST_TRY(check_name(name, "the name of a per-worker value"));
+  DIST_TRY(check_method_name(function, "the name of a closure"));
   {
     Ref<CallParts> parts;
     DIST_TRY(write_message(memory(), {}, arguments, &parts));

@@ -179,6 +179,7 @@ class Coordinator final : public Counted {
   void heard_prepared(Server& server);
   void heard_closure(Flight& flight);
   void lost(Server& server, const char* why);
+  // flights.cpp: what it does with closures.
   void send(int64_t id, Server& server);
   void give_back(Flight& flight, const char* why) noexcept;
   void settle(Flight& flight, dist_status status, const char* text, ValueRef value) noexcept;

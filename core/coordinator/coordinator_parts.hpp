@@ -101,4 +101,25 @@ struct Coordinator::PerWorker {
   bool failed = false;  // so it was never made, and its name is free
 };
 
+// What a worker says of a closure, or of a per-worker value.
+struct WorkerAnswer {
+  dist_status status;
+  int32_t lost_server;
+  std::size_t known;
+  const char* text;
+  Value* value;
+};
+
+Status read_answer(const Value& message, WorkerAnswer* out) noexcept;
+
+// What may call the host when it goes, until it can go without the lock.
+inline void put_aside(std::pmr::vector<Ref<Counted>>* trash, Counted* object) noexcept {
+  if (object == nullptr) return;
+  Ref<Counted> held = Ref<Counted>::adopt(object);
+  try {
+    trash->push_back(std::move(held));
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 }  // namespace dist

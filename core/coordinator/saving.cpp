@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/checkpoint/file_error.hpp"
 #include "core/checkpoint/reader.hpp"
 #include "core/checkpoint/writer.hpp"
 #include "core/coordinator/coordinator_parts.hpp"
@@ -168,13 +169,13 @@ Status Coordinator::save(const char* path) {
   std::snprintf(digits, sizeof digits, "%" PRId64, mark);
   DIST_TRY(writer.texts().add(kMarkText, digits, true));
   DIST_TRY(writer.texts().add(kLayoutText, layout_of(memory(), directory_, n).c_str(), true));
-  DIST_TRY(writer.create(path));
+  DIST_TRY(about_file(path, writer.create(path)));
   for (std::size_t i = 0; i < n; ++i) {
     ValueRef value;
     DIST_TRY(snapshot.read(directory_.at(i), &value));
     DIST_TRY(writer.write(i, value->tensor().data));
   }
-  return writer.commit();
+  return about_file(path, writer.commit());
 }
 
 Status Coordinator::restore(const char* path) {
@@ -190,7 +191,7 @@ Status Coordinator::restore(const char* path) {
     }
   }
   Ref<Checkpoint> file;
-  DIST_TRY(Checkpoint::open(memory(), path, &file));
+  DIST_TRY(about_file(path, Checkpoint::open(memory(), path, &file)));
   const std::size_t n = directory_.size();
   std::pmr::vector<FoundTensor> found(n, &memory());
   for (std::size_t i = 0; i < n; ++i) {

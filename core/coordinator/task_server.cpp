@@ -45,16 +45,19 @@ class TaskServer::JoinEnd final : private Cancel::Link {
   CancelScope scope_;  // after what a signal writes, which may come at once
 };
 
+Status check_message_bytes(int64_t bytes) noexcept {
+  constexpr int64_t kMost = TaskServer::kDefaultMessageBytes * 64;
+  if (bytes >= 0 && bytes <= kMost) return kOk;
+  return invalid_argument("max_message_bytes is %lld; use up to %lld, or 0 for %lld",
+                          static_cast<long long>(bytes), static_cast<long long>(kMost),
+                          static_cast<long long>(TaskServer::kDefaultMessageBytes));
+}
+
 Status TaskServer::create(Memory& memory, const TaskServerOptions& options, Ref<TaskServer>* out) {
   if (options.num_threads < 0 || options.num_threads > kMostThreads) {
     return invalid_argument("num_threads is %d; use 1 to %d, or 0 for 1", options.num_threads, kMostThreads);
   }
-  if (options.message_bytes < 0 || options.message_bytes > kDefaultMessageBytes * 64) {
-    return invalid_argument("max_message_bytes is %lld; use up to %lld, or 0 for %lld",
-                            static_cast<long long>(options.message_bytes),
-                            static_cast<long long>(kDefaultMessageBytes * 64),
-                            static_cast<long long>(kDefaultMessageBytes));
-  }
+  DIST_TRY(check_message_bytes(options.message_bytes));
   for (const char* const each : {options.address, options.bind_address}) {
     HostAndPort parsed;
     if (each == nullptr || parse_address(each, 0, &parsed)) continue;
@@ -97,10 +100,7 @@ TaskServer::~TaskServer() {
 
 Status TaskServer::check_registration(const char* name, const char* what) const noexcept {
   if (started_) return failed_precondition("the server has been started; register functions before");
-  DIST_TRY(check_name(name, what));
-  const std::size_t bytes = std::char_traits<char>::length(name);
-  if (bytes != 0 && bytes <= kMostMethodBytes) return kOk;
-  return invalid_argument("%s has 1 to %zu bytes; this one has %zu", what, kMostMethodBytes, bytes);
+  return check_method_name(name, what);
 }
 
 Status TaskServer::add_closure(const char* name, const ClosureFunction& function) {

@@ -38,6 +38,9 @@ inline constexpr char kWorkerJob[] = "worker";
 // Of a server that takes whatever part a coordinator has for it.
 inline constexpr char kLocalJob[] = "local";
 
+// Of a server's or a coordinator's messages; 0: kDefaultMessageBytes.
+Status check_message_bytes(int64_t bytes) noexcept;
+
 struct TaskServerOptions {
   const char* job = kLocalJob;
   int32_t index = 0;

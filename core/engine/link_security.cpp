@@ -21,6 +21,16 @@ Status check_text(const char* text, const char* name, std::size_t most) noexcept
   return kOk;
 }
 
+// What else is in it gRPC finds out, and says no more than that no connection comes about.
+Status check_pem(const char* text, const char* name, const char* kind) noexcept {
+  DIST_TRY(check_text(text, name, kMostPemBytes));
+  if (text == nullptr) return kOk;
+  const char* const begin = std::strstr(text, "-----BEGIN ");
+  const char* const found = begin != nullptr ? std::strstr(begin, kind) : nullptr;
+  if (found != nullptr) return kOk;
+  return invalid_argument("%s has no \"-----BEGIN ... %s\": it is no PEM text of one", name, kind);
+}
+
 }  // namespace
 
 bool HostAndPort::is_loopback() const noexcept {
@@ -55,9 +65,9 @@ Status check_security(const LinkSecurity& security) noexcept {
                             static_cast<long long>(security.lease_ns));
   }
   DIST_TRY(check_text(security.secret, "the secret", kMostSecretBytes));
-  DIST_TRY(check_text(security.ca, "the certificate of the authority", kMostPemBytes));
-  DIST_TRY(check_text(security.certificate, "the certificate", kMostPemBytes));
-  DIST_TRY(check_text(security.key, "the key", kMostPemBytes));
+  DIST_TRY(check_pem(security.ca, "the certificate of the authority", "CERTIFICATE-----"));
+  DIST_TRY(check_pem(security.certificate, "the certificate", "CERTIFICATE-----"));
+  DIST_TRY(check_pem(security.key, "the key", "PRIVATE KEY-----"));
   const int given = (security.ca != nullptr) + (security.certificate != nullptr) + (security.key != nullptr);
   if (given == 0 || given == 3) return kOk;
   return invalid_argument(

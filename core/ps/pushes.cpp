@@ -203,6 +203,7 @@ Status Pushes::update(const char* function, std::span<const RemoteVariable* cons
     ValueRef both;
     DIST_TRY(Value::create(memory_, DIST_VALUE_TUPLE, items, &both));
     add(first.parts[p], static_cast<int32_t>(What::kUpdate), 0, numbers, std::move(both));
+    to_[static_cast<std::size_t>(first.parts[p].ps)].has_functions = true;
   }
   return kOk;
 }

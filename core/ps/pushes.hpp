@@ -28,6 +28,8 @@ class Pushes {
   Status update(const char* function, std::span<const RemoteVariable* const> variables, Value* arguments);
 
   bool empty(std::size_t ps) const noexcept { return to_[ps].values.empty(); }
+  // Whether this server is to call a function of the host's, which may fail.
+  bool has_functions(std::size_t ps) const noexcept { return to_[ps].has_functions; }
   // Bytes of all elements that go to servers.
   std::size_t bytes() const noexcept { return bytes_; }
   // The message to a server.
@@ -38,6 +40,7 @@ class Pushes {
     explicit ToServer(Memory& memory) : numbers(&memory), values(&memory) {}
     std::pmr::vector<int64_t> numbers;
     std::pmr::vector<ValueRef> values;
+    bool has_functions = false;
   };
 
   void add(const RemoteVariable::Part& part, int32_t what, int32_t how, std::span<const int64_t> numbers,

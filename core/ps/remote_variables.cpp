@@ -258,14 +258,18 @@ Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, Rem
 }
 
 Status RemoteVariables::commit(const Pushes& pushes, int64_t id, int64_t mark, RemoteWait* wait) {
-  Calls calls(*this, wait);
-  for (std::size_t ps = 0; ps < servers_.size(); ++ps) {
-    if (pushes.empty(ps)) continue;
-    ValueRef message;
-    DIST_TRY(pushes.write(ps, epoch_, id, mark, &message));
-    DIST_TRY(calls.begin(ps, "dist.ps.commit", *message));
+  // First those whose functions may refuse it: then nothing has changed on the others.
+  for (const bool functions : {true, false}) {
+    Calls calls(*this, wait);
+    for (std::size_t ps = 0; ps < servers_.size(); ++ps) {
+      if (pushes.empty(ps) || pushes.has_functions(ps) != functions) continue;
+      ValueRef message;
+      DIST_TRY(pushes.write(ps, epoch_, id, mark, &message));
+      DIST_TRY(calls.begin(ps, "dist.ps.commit", *message));
+    }
+    DIST_TRY(calls.get_all());
   }
-  return calls.get_all();
+  return kOk;
 }
 
 }  // namespace dist

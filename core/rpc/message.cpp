@@ -2,11 +2,13 @@
 #include "core/rpc/message.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory_resource>
 #include <string>
 #include <vector>
 
 #include "core/base/tensor.hpp"
+#include "core/base/text.hpp"
 #include "core/base/wire.hpp"
 #include "core/value/composite.hpp"
 
@@ -248,6 +250,13 @@ class Reading {
 };
 
 }  // namespace
+
+Status check_method_name(const char* name, const char* what) noexcept {
+  DIST_TRY(check_name(name, what));
+  const std::size_t bytes = std::strlen(name);
+  if (bytes != 0 && bytes <= kMostMethodBytes) return kOk;
+  return invalid_argument("%s has 1 to %zu bytes; this one has %zu", what, kMostMethodBytes, bytes);
+}
 
 Status write_message(Memory& memory, std::string_view method, Value* value, Ref<CallParts>* out) {
   Ref<MessageParts> parts = make_counted<MessageParts>(memory, value);

@@ -24,6 +24,9 @@ inline constexpr std::size_t kMostHeadBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostMessageValues = 65'536;  // with those inside of others
 inline constexpr std::size_t kMostMethodBytes = 255;
 
+// OK for a name that a message can carry: one line of UTF-8, of 1 to kMostMethodBytes bytes. `what` is "the name of a method".
+Status check_method_name(const char* name, const char* what) noexcept;
+
 // `value` NULL: nothing. A variable is its value, and a sharded tensor the whole. The value stays as it is until the message
 // is gone. INVALID_ARGUMENT for what cannot be sent: values of several replicas, the host's pointers.
 Status write_message(Memory& memory, std::string_view method, Value* value, Ref<CallParts>* out);

@@ -53,12 +53,8 @@ Status RpcServer::add(const char* name, const RpcMethod& method) {
   if (started_) {
     return failed_precondition("the server has been started; register methods before");
   }
-  DIST_TRY(check_name(name, "the name of a method"));
+  DIST_TRY(check_method_name(name, "the name of a method"));
   const std::string_view text(name);
-  if (text.empty() || text.size() > kMostMethodBytes) {
-    return invalid_argument("the name of a method has 1 to %zu bytes; this one has %zu", kMostMethodBytes,
-                            text.size());
-  }
   if (text.substr(0, 5) == "dist.") {
     return invalid_argument("%s: names that begin with dist. are libdist's own", Shown(name).c_str());
   }

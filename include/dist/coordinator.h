@@ -22,11 +22,13 @@
  * Rules
  *   - Creating a coordinator waits for nobody; what needs the parameter servers waits until all are there.
  *   - A worker that is lost gives its closures back. They go to other workers first, after a pause of 0.1 s that doubles with
- *     each loss of the same closure, up to 10 s; a worker that returns has work again. A closure that is lost with max_losses
- *     workers has failed, ABORTED.
+ *     each loss of the same closure, up to 10 s; a worker that returns has work again. A closure that is lost once
+ *     more than max_losses times has failed, ABORTED.
  *   - What a closure changes, it changes once on each parameter server, however often it is run: server.h.
  *   - A closure that fails cancels those that wait, and its error comes out of the next dist_coordinator_schedule(), join() or
  *     done(), once. dist_remote_value_get() gives it always.
+ *   - What a closure comes to is a dist_remote_value. dist_remote_value_cancel() takes back one that no worker has; one that runs
+ *     goes on and has its effects, and only its result is lost. dist_remote_value_release() takes back nothing.
  *   - A parameter server that is lost has lost its variables: everything is ABORTED from then on, and says so. A program that is
  *     started again restores a checkpoint: dist_coordinator_restore().
  */
@@ -62,7 +64,7 @@ typedef struct dist_coordinator_options {
   uint32_t struct_size;
   int32_t max_queued; /* closures that have no end; beyond it dist_coordinator_schedule() waits; 0: 262,144 */
   int32_t closures_per_worker; /* that a worker has at a time; 0: 1 */
-  int32_t max_losses;          /* workers that one closure may be lost with; 0: 16 */
+  int32_t max_losses;          /* how often one closure may be lost with its worker; 0: 16 */
   int64_t timeout_ns; /* of calls that have none of their own; 0: the strategy's timeout_ns; < 0: no limit */
   int64_t max_message_bytes;     /* of one message; 0: 1 GiB */
   dist_partition_fn partitioner; /* of variables that do not say it; NULL: they stay whole */
@@ -80,8 +82,9 @@ DIST_API void dist_coordinator_options_init(dist_coordinator_options *options, u
  *
  * Owns     *out_coordinator is the caller's: dist_coordinator_destroy(), once for each time that it came, and before the
  *          strategy's end.
- * Errors   INVALID_ARGUMENT     NULL; a strategy of another kind; no ps or no worker in the cluster; an option is out of its
- *                               range.
+ * Errors   INVALID_ARGUMENT     NULL; a strategy of another kind; no ps or no worker in the cluster; an option, or a
+ *                               variable of the environment, is out of its range.
+ *          NOT_FOUND            a file that a variable of the environment names is not there.
  *          FAILED_PRECONDITION  off loopback neither TLS nor, with DIST_PLAINTEXT=1, a secret; a forked child; the strategy's
  *                               coordinator is just ending, on another thread.
  *          UNAVAILABLE          libdist-grpc.so is not installed.

@@ -260,7 +260,10 @@ DIST_API DIST_NODISCARD dist_status dist_remote_value_get(dist_remote_value *rem
 /** 1 where dist_remote_value_get() would not wait, else 0; 0 for NULL. */
 DIST_API int32_t dist_remote_value_ready(dist_remote_value *remote);
 
-/** Ends the call with CANCELLED, unless it has ended, and tells the server. NULL is ignored. */
+/**
+ * Ends the call with CANCELLED, unless it has ended, and tells the server. NULL is ignored. Of a closure that runs it ends the
+ * wait alone (coordinator.h).
+ */
 DIST_API void dist_remote_value_cancel(dist_remote_value *remote);
 
 /**
@@ -271,7 +274,7 @@ DIST_API void dist_remote_value_cancel(dist_remote_value *remote);
 DIST_API dist_remote_value *dist_remote_value_retain(dist_remote_value *remote);
 
 /**
- * One reference fewer. With the last one a call that is under way is given up. NULL is fine.
+ * One reference fewer. With the last one a call that is under way is given up, but no closure. NULL is fine.
  *
  * Owns     Takes a reference.
  */

@@ -32,11 +32,15 @@
  *     then to each parameter server in one message, with the closure's number. A parameter server does what such a message says
  *     all at once or not at all, and the first time alone: whoever runs the closure again, because its worker was lost, changes
  *     nothing there a second time. Of several parameter servers one may have the changes of one run of the closure, and another
- *     those of the next run.
+ *     those of the next run; and where one of them refuses, because an update function fails or memory is short, others may have
+ *     changed although the closure has failed.
  *   - So a closure's reads do not see its own changes.
  *   - A server ends for its coordinator when nothing is heard of it for a lease. A worker that has been cut off, or stopped, has
  *     work again when it is back; a parameter server has lost its variables.
- *   - dist_server_join() ends when the coordinator ends, or is not heard of for two leases, and never waits for ever.
+ *   - dist_server_join() ends when the coordinator ends, or is not heard of for two leases, and never waits for ever. A server
+ *     that begins while the coordinator ends hears of it, too; one that begins later waits for start_timeout_ns.
+ *   - A server has one coordinator in its life. Another one, at the same time or afterwards, finds nobody there, and says so when
+ *     its time is over.
  */
 #ifndef DIST_SERVER_H
 #define DIST_SERVER_H
@@ -74,7 +78,8 @@ typedef dist_status (*dist_closure_fn)(dist_closure *closure, dist_value *argume
  * How a parameter server changes variables: `variables` are n tensors that lie there alike, of which the function writes the
  * elements; of a divided variable it is called for each part. `arguments` is what was given with the update, borrowed: of a
  * divided variable, tensors in it that have the variable's shape are the rows of this part. Called on oneTBB's threads, one at
- * a time. With a status that is not DIST_OK nothing has changed.
+ * a time. With a status that is not DIST_OK nothing has changed on this server, nor on those that are to call no function.
+ * Where several are to call one, for parts of a divided variable or by several updates of a closure, others may have changed.
  */
 typedef dist_status (*dist_server_update_fn)(dist_tensor *variables, size_t n, dist_value *arguments,
                                              void *user_data);
@@ -149,6 +154,7 @@ DIST_API DIST_NODISCARD dist_status dist_server_register_update(dist_server *ser
  *                               forked child.
  *          UNAVAILABLE          the address cannot be listened on, or libdist-grpc.so is not installed.
  *          INVALID_ARGUMENT     a variable of the environment has no value that it can have.
+ *          NOT_FOUND            a file that such a variable names is not there.
  *          RESOURCE_EXHAUSTED   no memory, or no further thread.
  */
 DIST_API DIST_NODISCARD dist_status dist_server_start(dist_server *server);

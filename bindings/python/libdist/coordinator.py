@@ -144,7 +144,7 @@ class Coordinator(Reader):
         """Waits for nobody. A strategy has one: where there is one already, it is that one, and options are not read.
 
         max_queued: closures that have no end, beyond which schedule() waits; 0: 262,144. closures_per_worker: that a
-        worker has at a time; 0: 1. max_losses: workers that one closure may be lost with; 0: 16. timeout: seconds, of
+        worker has at a time; 0: 1. max_losses: how often one closure may be lost with its worker; 0: 16. timeout: seconds, of
         calls that have none of their own; None: the strategy's; negative: no limit. max_message_bytes: of one message;
         0: 1 GiB. partitioner: of variables that do not say into how many parts they are divided; None: they stay whole.
         """

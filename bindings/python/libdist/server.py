@@ -80,7 +80,7 @@ class Reader:
 class Closure(Reader):
     """What a function on a worker knows of the job, while it runs; for the thread that runs it.
 
-    What it changes is changed once it has returned, all of it or nothing: its reads do not see that. The memory of
+    What it changes is changed once it has returned, all of it or nothing on each parameter server: its reads do not see that. The memory of
     arrays that it gives is used until then.
     """
 
@@ -246,7 +246,7 @@ class Server:
         """Has parameter servers change variables by fn(variables, *arguments), before start().
 
         variables are arrays that lie there alike, to be written to; of a divided variable it is called for each part,
-        with the part's rows of those arguments that have the variable's shape. Where it raises nothing has changed.
+        with the part's rows of those arguments that have the variable's shape. Where it raises nothing has changed on this server.
         """
         self._register(_cdist.dist_server_register_update, name, fn, _UpdateFunction)
 

@@ -151,7 +151,7 @@ class server {
         kept.get(), [](void *user_data) { delete static_cast<held *>(user_data); }));
     (void)kept.release();  // the server's now
   }
-  // fn(std::vector<tensor> &variables, const value &arguments) writes the variables' elements, or throws: nothing has changed
+  // fn(std::vector<tensor> &variables, const value &arguments) writes the variables' elements, or throws: nothing has changed on this server
   // then. It is kept until the server ends.
   template <class Fn>
   void add_update(const std::string &name, Fn &&fn) {

@@ -43,10 +43,23 @@ static dist_status step(dist_closure *closure, dist_value *arguments, dist_value
   return dist_closure_update(closure, "momentum", names, 2, arguments);
 }
 
+/* other += 1, which lies on another server, and an update of w that fails. */
+static dist_status fail_on_one(dist_closure *closure, dist_value *arguments, dist_value **out_result,
+                               void *user_data) {
+  (void)arguments, (void)out_result, (void)user_data;
+  const char *const w = "w";
+  dist_value *one = number(1);
+  dist_status status = dist_closure_assign(closure, "other", DIST_ASSIGN_ADD, one);
+  dist_value_release(one);
+  if (status == DIST_OK) status = dist_closure_update(closure, "half_done", &w, 1, NULL);
+  return status;
+}
+
 static void register_all(dist_server *server, void *user_data) {
   (void)user_data;
   assert_ok(dist_server_register(server, "add_and_double", add_and_double, NULL, NULL));
   assert_ok(dist_server_register(server, "step", step, NULL, NULL));
+  assert_ok(dist_server_register(server, "fail_on_one", fail_on_one, NULL, NULL));
   assert_ok(dist_server_register_update(server, "momentum", momentum, NULL, NULL));
   assert_ok(dist_server_register_update(server, "half_done", half_done, NULL, NULL));
   assert_ok(dist_server_register_update(server, "wordless", wordless, NULL, NULL));
@@ -255,12 +268,31 @@ static void a_partitioner_creates_no_variable(void **state) {
   end_cluster(&divided);
 }
 
+static void a_function_that_fails_keeps_other_servers_as_they_are(void **state) {
+  (void)state;
+  cluster c;
+  begin_cluster(&c, 2, 1, register_all, NULL, NULL);
+  create_number(&c, "w", 1);
+  create_number(&c, "other", 2);
+  for (int i = 0; i < 20; ++i) {
+    dist_remote_value *remote = schedule(&c, "fail_on_one", NULL);
+    dist_value *none = NULL;
+    assert_fails(dist_remote_value_get(remote, -1, &none), DIST_OUT_OF_RANGE, "half done");
+    dist_remote_value_release(remote);
+    assert_fails(dist_coordinator_join(c.coordinator, -1, NULL), DIST_OUT_OF_RANGE, "half done");
+    assert_true(read_number(&c, "w") == 1);
+    assert_true(read_number(&c, "other") == 2);
+  }
+  end_cluster(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(variables_take_turns_on_the_servers),
       cmocka_unit_test(update_functions_change_what_lies_alike),
       cmocka_unit_test(a_checkpoint_goes_on_from_its_mark),
       cmocka_unit_test(a_partitioner_creates_no_variable),
+      cmocka_unit_test(a_function_that_fails_keeps_other_servers_as_they_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,7 +185,7 @@ public final class Coordinator extends NativeObject {
 
     /**
      * Changes variables that lie alike by a function that the parameter servers have registered, {@link
-     * Server#registerUpdate}, at once. Where that throws, nothing has changed.
+     * Server#registerUpdate}, at once. Where that throws, nothing has changed on the server whose function did.
      *
      * @param arguments null: nothing
      */

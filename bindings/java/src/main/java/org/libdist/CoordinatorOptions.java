@@ -45,7 +45,7 @@ public final class CoordinatorOptions {
         return copy;
     }
 
-    /** How many workers one closure may be lost with; 0: 16. */
+    /** How often one closure may be lost with its worker; 0: 16. */
     public CoordinatorOptions maxLosses(int maxLosses) {
         CoordinatorOptions copy = copy();
         copy.maxLosses = maxLosses;
