@@ -77,6 +77,7 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_options(dist_update_options)
 %dist_options(dist_dataset_options)
 %dist_options(dist_checkpoint_options)
+%dist_options(dist_checkpoint_map_options)
 %dist_options(dist_preemption_options)
 %dist_options(dist_rpc_server_options)
 %dist_options(dist_rpc_client_options)

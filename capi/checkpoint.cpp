@@ -79,6 +79,27 @@ class Request {
   Position position_;
 };
 
+// What both ways to map begin with.
+struct MapRequest {
+  Status read(const char* call, const dist_checkpoint* checkpoint, const dist_checkpoint_map_options* given,
+              dist_value** out_value) noexcept {
+    DIST_TRY(require(checkpoint, call, "checkpoint"));
+    DIST_TRY(require(out_value, call, "out_value"));
+    DIST_TRY(read_options(given, &options, "dist_checkpoint_map_options"));
+    DIST_TRY(require_flag(options.copy, "dist_checkpoint_map_options.copy"));
+    DIST_TRY(require_flag(options.verify, "dist_checkpoint_map_options.verify"));
+    DIST_TRY(require_zero(options.reserved, "dist_checkpoint_map_options.reserved"));
+    file = &unwrap(checkpoint);
+    return kOk;
+  }
+  Status value_of(const FoundTensor& tensor, ValueRef* out) const {
+    return options.copy == 1 ? file->read(tensor, out) : file->map(tensor, options.verify == 1, out);
+  }
+
+  const Checkpoint* file = nullptr;
+  dist_checkpoint_map_options options{};
+};
+
 }  // namespace
 
 void dist_checkpoint_options_init(dist_checkpoint_options* options, uint32_t struct_size_bytes) {
@@ -159,6 +180,48 @@ dist_status dist_checkpoint_read(const dist_checkpoint* checkpoint, const char* 
     ValueRef value;
     DIST_TRY(unwrap(checkpoint).read(tensor, &value));
     *out_value = wrap(value.take());
+    return kOk;
+  });
+}
+
+void dist_checkpoint_map_options_init(dist_checkpoint_map_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_checkpoint_map(const dist_checkpoint* checkpoint, const char* name,
+                                const dist_checkpoint_map_options* options, dist_value** out_value) {
+  return guard([&]() -> Status {
+    constexpr const char* kCall = "dist_checkpoint_map";
+    MapRequest request;
+    DIST_TRY(request.read(kCall, checkpoint, options, out_value));
+    DIST_TRY(require(name, kCall, "name"));
+    FoundTensor tensor;
+    DIST_TRY(request.file->find(name, &tensor));
+    ValueRef value;
+    DIST_TRY(request.value_of(tensor, &value));
+    *out_value = wrap(value.take());
+    return kOk;
+  });
+}
+
+dist_status dist_checkpoint_map_all(const dist_checkpoint* checkpoint,
+                                    const dist_checkpoint_map_options* options, dist_value** out_value) {
+  return guard([&]() -> Status {
+    MapRequest request;
+    DIST_TRY(request.read("dist_checkpoint_map_all", checkpoint, options, out_value));
+    Memory& memory = request.file->memory();
+    const auto tensors = request.file->tensors();
+    std::pmr::vector<ValueRef> kept(tensors.size(), &memory);
+    std::pmr::vector<const char*> keys(&memory);
+    std::pmr::vector<Value*> items(&memory);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      DIST_TRY(request.value_of(tensors[i], &kept[i]));
+      keys.push_back(tensors[i].tensor->name);
+      items.push_back(kept[i].get());
+    }
+    ValueRef all;
+    DIST_TRY(Value::create_dict(memory, keys, items, &all));
+    *out_value = wrap(all.take());
     return kOk;
   });
 }

@@ -174,6 +174,37 @@ func (c *Checkpoint) Read(name string) (*Value, error) {
 	return adopt(out, err)
 }
 
+// Map is a tensor in the file's own memory, which replicas and processes share; it is not to be written. It stays as it is where
+// another file takes this one's place; where others write into the file, Read it. verify compares its checksum, which reads
+// all of it.
+func (c *Checkpoint) Map(name string, verify bool) (*Value, error) {
+	return c.mapped(verify, func(native int64, options cdist.Dist_checkpoint_map_options, out *int64) error {
+		if err := checkText(name); err != nil {
+			return err
+		}
+		return cdist.Dist_checkpoint_map(native, name, options, out)
+	})
+}
+
+// MapAll is all tensors in the file's own memory, as a dictionary by their names: Map.
+func (c *Checkpoint) MapAll(verify bool) (*Value, error) {
+	return c.mapped(verify, func(native int64, options cdist.Dist_checkpoint_map_options, out *int64) error {
+		return cdist.Dist_checkpoint_map_all(native, options, out)
+	})
+}
+
+func (c *Checkpoint) mapped(verify bool,
+	call func(native int64, options cdist.Dist_checkpoint_map_options, out *int64) error) (*Value, error) {
+	options := cdist.NewDist_checkpoint_map_options()
+	defer cdist.DeleteDist_checkpoint_map_options(options)
+	if verify {
+		options.SetVerify(1)
+	}
+	var out int64
+	err := c.with(func(native int64) error { return call(native, options, &out) })
+	return adopt(out, err)
+}
+
 // Metadata is the text under a key; "" where there is none.
 func (c *Checkpoint) Metadata(key string) (text string) {
 	_ = c.with(func(native int64) error {

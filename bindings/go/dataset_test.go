@@ -194,6 +194,14 @@ func TestCheckpoints(t *testing.T) {
 		c.Metadata("who") != "ünï" || c.Name(0) == "" || metric.Name() != "loss" {
 		t.Error(c.Len(), spec, tensor, all)
 	}
+	mapped := must[*dist.Value](t)(c.Map("weights", true))
+	everything := must[*dist.Value](t)(c.MapAll(false))
+	if mapped.String() != tensor.String() || everything.Get("weights").String() != tensor.String() {
+		t.Error(mapped, everything)
+	}
+	if _, err := c.Map("nothing", false); !errors.Is(err, dist.ErrNotFound) {
+		t.Error(err)
+	}
 	if _, err := c.Read("nothing"); !errors.Is(err, dist.ErrNotFound) {
 		t.Error(err)
 	}

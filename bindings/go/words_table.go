@@ -177,6 +177,8 @@ var functionWords = map[string]string{
 	"dist_checkpoint_name":                       "Checkpoint.Name",
 	"dist_checkpoint_spec":                       "Checkpoint.Spec",
 	"dist_checkpoint_read":                       "Checkpoint.Read",
+	"dist_checkpoint_map":                        "Checkpoint.Map",
+	"dist_checkpoint_map_all":                    "Checkpoint.MapAll",
 	"dist_checkpoint_num_metadata":               "Checkpoint.AllMetadata",
 	"dist_checkpoint_metadata_key":               "Checkpoint.AllMetadata",
 	"dist_checkpoint_metadata":                   "Checkpoint.Metadata",

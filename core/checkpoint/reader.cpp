@@ -7,10 +7,28 @@
 #include <utility>
 
 #include "core/base/os/file.hpp"
+#include "core/base/tensor.hpp"
 #include "core/checkpoint/file_error.hpp"
 #include "core/checkpoint/shards.hpp"
 
 namespace dist {
+
+// A file's memory, which each value keeps that lies in it.
+class Checkpoint::Mapping final : public Counted {
+ public:
+  Mapping(Memory& memory, MappedFile file) noexcept : Counted(memory), file_(std::move(file)) {}
+  const std::byte* data() const noexcept { return file_.data(); }
+  static void let_go(void* self) { static_cast<Mapping*>(self)->release(); }
+
+ private:
+  ~Mapping() override = default;
+  const MappedFile file_;
+};
+
+Checkpoint::Checkpoint(Memory& memory)
+    : Counted(memory), index_(memory), files_(&memory), tensors_(&memory), mappings_(&memory) {}
+
+Checkpoint::~Checkpoint() = default;
 
 Status Checkpoint::open(Memory& memory, const char* path, Ref<Checkpoint>* out) {
   uint32_t before = 0;
@@ -122,16 +140,55 @@ Status Checkpoint::find(const char* name, FoundTensor* out) const noexcept {
               tensors_.size(), others, tensors_.size() > 4 ? ", ..." : "");
 }
 
+namespace {
+
+Status check_dtype(const FoundTensor& tensor) noexcept {
+  if (tensor.spec().dtype != 0) return kOk;
+  return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" is of dtype %s, which libdist does not have",
+              Shown(tensor.tensor->name).c_str(), tensor.tensor->dtype->name);
+}
+
+}  // namespace
+
 Status Checkpoint::read(const FoundTensor& tensor, ValueRef* out) const {
+  DIST_TRY(check_dtype(tensor));
   const dist_tensor spec = tensor.spec();
-  if (spec.dtype == 0) {
-    return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" is of dtype %s, which libdist does not have",
-                Shown(tensor.tensor->name).c_str(), tensor.tensor->dtype->name);
-  }
   ValueRef value;
   DIST_TRY(Value::copy_tensor(memory(), spec, &value));
   DIST_TRY(tensor.file->read(*tensor.tensor, value->tensor().data));
   *out = std::move(value);
+  return kOk;
+}
+
+Status Checkpoint::mapping_of(const TensorFile& file, Ref<Mapping>* out) const {
+  const auto number = static_cast<std::size_t>(&file - files_.data());
+  const std::scoped_lock lock(mutex_);
+  if (mappings_.empty()) mappings_.resize(files_.size());
+  Ref<Mapping>& kept = mappings_[number];
+  if (!kept) {
+    MappedFile mapped;
+    const Status status = file.map(&mapped);
+    if (!status.ok()) return fail(status.code(), "the file %s", last_error().message);
+    kept = make_counted<Mapping>(memory(), std::move(mapped));
+  }
+  *out = kept;
+  return kOk;
+}
+
+Status Checkpoint::map(const FoundTensor& tensor, bool verify, ValueRef* out) const {
+  DIST_TRY(check_dtype(tensor));
+  dist_tensor spec = tensor.spec();
+  const std::size_t offset = tensor.file->offset(*tensor.tensor);
+  const bool nothing = tensor.tensor->begin == tensor.tensor->end;
+  // A mapping begins at a page.
+  if (nothing || offset % dtype_size(spec.dtype) != 0) return read(tensor, out);
+  Ref<Mapping> mapping;
+  DIST_TRY(mapping_of(*tensor.file, &mapping));
+  const std::byte* const data = mapping->data() + offset;
+  if (verify) DIST_TRY(tensor.file->verify_at(*tensor.tensor, data));
+  spec.data = const_cast<std::byte*>(data);
+  DIST_TRY(Value::wrap_tensor(memory(), spec, Mapping::let_go, mapping.get(), out));
+  (void)mapping.take();  // the value's
   return kOk;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory_resource>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -37,12 +38,18 @@ class Checkpoint final : public Counted {
   const char* text(const char* key) const noexcept;
 
   Status read(const FoundTensor& tensor, ValueRef* out) const;
+  // The same without a copy: the value's data are the mapped file's, which it keeps. Where they are not aligned for their dtype it
+  // is read. `verify`: its checksum is compared.
+  Status map(const FoundTensor& tensor, bool verify, ValueRef* out) const;
 
  private:
+  class Mapping;
+  Status mapping_of(const TensorFile& file, Ref<Mapping>* out) const;
   template <class T, class... Arguments>
   friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
 
-  explicit Checkpoint(Memory& memory) : Counted(memory), index_(memory), files_(&memory), tensors_(&memory) {}
+  explicit Checkpoint(Memory& memory);
+  ~Checkpoint() override;
   Status open_file(const char* path);
   Status open_shards(const char* given);
   Status find_tensors();
@@ -51,6 +58,8 @@ class Checkpoint final : public Counted {
   Index index_;
   std::pmr::vector<TensorFile> files_;  // one, or those of the index
   std::pmr::vector<FoundTensor> tensors_;
+  mutable std::mutex mutex_;                         // of those below
+  mutable std::pmr::vector<Ref<Mapping>> mappings_;  // of files_, once they are asked for
 };
 
 }  // namespace dist

@@ -51,6 +51,10 @@ Status TensorFile::read_blocks(const StoredTensor& tensor, std::byte* to, bool k
     at += block;
     if (keep) to += block;
   }
+  return compare(tensor, checksum);
+}
+
+Status TensorFile::compare(const StoredTensor& tensor, uint32_t checksum) noexcept {
   if (!tensor.has_checksum || checksum == tensor.checksum) return kOk;
   return fail(DIST_DATA_LOSS,
               "tensor \"%s\": the data are not what was written: their checksum is %08" PRIx32
@@ -60,6 +64,11 @@ Status TensorFile::read_blocks(const StoredTensor& tensor, std::byte* to, bool k
 
 Status TensorFile::verify(const StoredTensor& tensor, std::byte* room) const {
   return tensor.has_checksum ? read_blocks(tensor, room, false) : kOk;
+}
+
+Status TensorFile::verify_at(const StoredTensor& tensor, const std::byte* data) const noexcept {
+  if (!tensor.has_checksum) return kOk;
+  return compare(tensor, crc32(0, data, static_cast<std::size_t>(tensor.end - tensor.begin)));
 }
 
 Status TensorFile::read(const StoredTensor& tensor, void* to) const {

@@ -26,8 +26,16 @@ class TensorFile {
   // All data of a tensor, row-major, compared too. On an error what lies at `to` is unspecified. Allocates
   // nothing.
   Status read(const StoredTensor& tensor, void* to) const;
+  // Where the tensor's data are in the mapped file.
+  Status map(MappedFile* out) const noexcept { return file_.map(out); }
+  std::size_t offset(const StoredTensor& tensor) const noexcept {
+    return static_cast<std::size_t>(data_at_) + static_cast<std::size_t>(tensor.begin);
+  }
+  // The same checksum, of data that are there.
+  Status verify_at(const StoredTensor& tensor, const std::byte* data) const noexcept;
 
  private:
+  static Status compare(const StoredTensor& tensor, uint32_t checksum) noexcept;
   Status read_blocks(const StoredTensor& tensor, std::byte* to, bool keep) const;
 
   InputFile file_;

@@ -170,6 +170,55 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_spec(const dist_checkpoint *
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_read(const dist_checkpoint *checkpoint, const char *name,
                                                          dist_value **out_value);
 
+typedef struct dist_checkpoint_map_options {
+  uint32_t struct_size;
+  int32_t copy;   /* 1: read into memory of its own, as dist_checkpoint_read(); 0: mapped */
+  int32_t verify; /* 1: compare the checksums of what is mapped, which reads all of it; 0: not */
+  int32_t reserved; /* 0 */
+} dist_checkpoint_map_options;
+#define DIST_CHECKPOINT_MAP_OPTIONS_INIT \
+  { sizeof(dist_checkpoint_map_options), 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_checkpoint_map_options. */
+DIST_API void dist_checkpoint_map_options_init(dist_checkpoint_map_options *options,
+                                               uint32_t struct_size_bytes);
+
+/**
+ * A tensor without a copy: the value's elements are the file's, in memory that all values of this file share, whatever replica
+ * reads them, as do other processes that map it. What is read comes into memory then; opening and mapping a file costs its
+ * header.
+ *
+ *     dist_checkpoint_open(strategy, "model.safetensors", &file);
+ *     dist_checkpoint_map_all(file, NULL, &weights);
+ *     dist_checkpoint_destroy(file);                            the values keep what they need
+ *     dist_run_values(strategy, infer, model, args, ...)        with `weights` in args: each replica finds the same
+ *
+ * Such a file is replaced by another one in its place (rename), as dist_checkpoint_save() does: values of the old one stay as
+ * they are. A file that is written to while it is mapped may change values, and where it is cut short, the system ends who reads
+ * what was cut (SIGBUS): where others do so, set options->copy. The elements must not be written. Who does writes to this
+ * process's memory, not to the file.
+ *
+ * A tensor whose elements are not at a multiple of their size in the file is read, as with options->copy.
+ *
+ * Context  Strategy, concurrent.
+ * Shape    The tensor's.
+ * Order    The file's bits.
+ * Blocks   While what is copied or verified is read.
+ * Owns     *out_value is the caller's: dist_value_release(). It may outlive the checkpoint. options may be NULL.
+ * Errors   As dist_checkpoint_read(), and
+ *          INVALID_ARGUMENT    an option is neither 0 nor 1.
+ *          DATA_LOSS           the file has become shorter since it was opened.
+ *          RESOURCE_EXHAUSTED  no memory, or address space; UNAVAILABLE: in the system's words.
+ */
+DIST_API DIST_NODISCARD dist_status dist_checkpoint_map(const dist_checkpoint *checkpoint, const char *name,
+                                                        const dist_checkpoint_map_options *options,
+                                                        dist_value **out_value);
+
+/** As dist_checkpoint_map(), of all tensors: a dictionary by their names. */
+DIST_API DIST_NODISCARD dist_status dist_checkpoint_map_all(const dist_checkpoint *checkpoint,
+                                                            const dist_checkpoint_map_options *options,
+                                                            dist_value **out_value);
+
 /** How many metadata the file or the index has, libdist's among them; 0 for NULL. */
 DIST_API size_t dist_checkpoint_num_metadata(const dist_checkpoint *checkpoint);
 

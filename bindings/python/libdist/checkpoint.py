@@ -28,6 +28,12 @@ def _native_options(variables: Variables) -> tuple[Any, list[int]]:
     return options, [variable._native() for variable in variables]
 
 
+def _mapping(verify: bool) -> Any:
+    options = _cdist.dist_checkpoint_map_options()
+    options.verify = int(bool(verify))
+    return options
+
+
 def save(
     strategy: Strategy,
     path: Path,
@@ -101,6 +107,18 @@ class Checkpoint:
         return values.owned(_cdist.dist_checkpoint_read(self._native(), name))
 
     __getitem__ = read
+
+    def map(self, name: str, verify: bool = False) -> Any:
+        """A tensor in the file's own memory, which replicas and processes share; not to be written.
+
+        It stays as it is where another file takes this one's place; where others write into the file, read() it. verify:
+        compares the checksum, which reads all of it.
+        """
+        return values.owned(_cdist.dist_checkpoint_map(self._native(), name, _mapping(verify)))
+
+    def map_all(self, verify: bool = False) -> Any:
+        """All tensors in the file's own memory, as a dictionary by their names: map()."""
+        return values.owned(_cdist.dist_checkpoint_map_all(self._native(), _mapping(verify)))
 
     @property
     def metadata(self) -> dict[str, str]:

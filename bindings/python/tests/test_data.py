@@ -221,6 +221,10 @@ class Checkpoints(unittest.TestCase):
                 self.assertEqual((len(file), set(file), "w" in file), (2, {"w", "b"}, True))
                 self.assertEqual(file.spec("b"), (DType.F32, (2,)))
                 self.assertEqual(file["w"].tolist(), [0, 1, 2, 3])
+                self.assertEqual(file.map("w", verify=True).tolist(), [0, 1, 2, 3])
+                self.assertEqual(file.map_all()["w"].tolist(), [0, 1, 2, 3])
+                with self.assertRaises(NotFound):
+                    file.map("v")
                 self.assertEqual((file.metadata["run"], file.metadata["who"]), ("7", "ä"))
                 with self.assertRaises(NotFound):
                     file.read("v")

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -145,6 +146,29 @@ Status InputFile::read_at(int64_t offset, void* to, std::size_t bytes) const noe
     bytes -= static_cast<std::size_t>(got);
   }
   return kOk;
+}
+
+Status InputFile::map(MappedFile* out) const noexcept {
+  struct stat about;
+  if (fstat(file_.number(), &about) != 0) return system_error("cannot be looked at", errno);
+  if (about.st_size < size_) {
+    return fail(DIST_DATA_LOSS, "has %" PRId64 " bytes, and had %" PRId64 ": it was cut short",
+                static_cast<int64_t>(about.st_size), size_);
+  }
+  MappedFile made;
+  if (size_ > 0) {
+    void* const at = mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_NORESERVE, file_.number(), 0);
+    if (at == MAP_FAILED) return system_error("cannot be mapped", errno);
+    made.data_ = static_cast<std::byte*>(at);
+    made.bytes_ = static_cast<std::size_t>(size_);
+  }
+  *out = std::move(made);
+  return kOk;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(data_, bytes_);
 }
 
 std::size_t peek(const char* path, void* to, std::size_t bytes) noexcept {

@@ -37,6 +37,27 @@ class Descriptor {
 // One that there is always something to read from. Throws std::bad_alloc where the system has no further one.
 Descriptor always_readable();
 
+// All bytes of a file, as memory that all who map the file share. Who writes to it has a copy of that page, for this process alone:
+// a host's mistake ends no process and reaches no file.
+class MappedFile {
+ public:
+  MappedFile() noexcept = default;
+  MappedFile(MappedFile&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~MappedFile();
+  const std::byte* data() const noexcept { return data_; }
+
+ private:
+  friend class InputFile;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 // A regular file that is read.
 class InputFile {
  public:
@@ -46,6 +67,9 @@ class InputFile {
   int64_t size() const noexcept { return size_; }
   // All of it: DATA_LOSS where the file has become shorter.
   Status read_at(int64_t offset, void* to, std::size_t bytes) const noexcept;
+  // A file that is replaced later stays as it is; one that becomes shorter has no bytes there any more, and who reads them is ended
+  // by the system. DATA_LOSS where it has become shorter already. RESOURCE_EXHAUSTED, UNAVAILABLE: in the system's words.
+  Status map(MappedFile* out) const noexcept;
 
  private:
   Descriptor file_;

@@ -36,8 +36,11 @@ class checkpoint {
   std::size_t size() const noexcept;                        // Experimental.
   const char *name(std::size_t index) const noexcept;       // Experimental.
   // Dtype and shape, without data. Borrowed; dtype 0: one that libdist has not.
-  dist_tensor spec(const char *name) const;                    // Experimental.
-  value read(const char *name) const;                          // Experimental.
+  dist_tensor spec(const char *name) const;  // Experimental.
+  value read(const char *name) const;        // Experimental.
+  // A tensor in the file's own memory, which the value keeps; all of them, as a dictionary. Not to be written.
+  value map(const char *name, bool verify = false) const;      // Experimental.
+  value map_all(bool verify = false) const;                    // Experimental.
   std::size_t num_metadata() const noexcept;                   // Experimental.
   const char *metadata_key(std::size_t index) const noexcept;  // Experimental.
   // NULL where there is none under this key.
@@ -90,6 +93,19 @@ inline dist_tensor checkpoint::spec(const char *name) const {
 
 inline value checkpoint::read(const char *name) const {
   return value::made([&](dist_value **out) { return dist_checkpoint_read(handle_.get(), name, out); });
+}
+
+inline value checkpoint::map(const char *name, bool verify) const {
+  dist_checkpoint_map_options options = DIST_CHECKPOINT_MAP_OPTIONS_INIT;
+  options.verify = verify ? 1 : 0;
+  return value::made(
+      [&](dist_value **out) { return dist_checkpoint_map(handle_.get(), name, &options, out); });
+}
+
+inline value checkpoint::map_all(bool verify) const {
+  dist_checkpoint_map_options options = DIST_CHECKPOINT_MAP_OPTIONS_INIT;
+  options.verify = verify ? 1 : 0;
+  return value::made([&](dist_value **out) { return dist_checkpoint_map_all(handle_.get(), &options, out); });
 }
 
 inline std::size_t checkpoint::num_metadata() const noexcept {

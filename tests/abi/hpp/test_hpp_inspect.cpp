@@ -179,6 +179,9 @@ void checkpoints() {
   assert_string_equal(opened.name(0), "b");  // the wider elements come first
   assert_int_equal(opened.spec("b").dtype, DIST_F64);
   assert_true(row_of<float>(opened.read("w")) == kernel);
+  assert_true(row_of<float>(opened.map("w", true)) == kernel);
+  assert_true(row_of<float>(opened.map_all(true)["w"]) == kernel);
+  REQUIRE_ERROR(DIST_NOT_FOUND, opened.map("v"));
   assert_string_equal(opened.metadata("who"), "a test");
   assert_null(opened.metadata("why"));
   bool found = false;

@@ -835,218 +835,218 @@ typedef _goslice_ swig_type_805;
 typedef _gostring_ swig_type_806;
 typedef long long swig_type_807;
 typedef _gostring_ swig_type_808;
-typedef long long swig_type_809;
+typedef _gostring_ swig_type_809;
 typedef long long swig_type_810;
 typedef _gostring_ swig_type_811;
-typedef long long swig_type_812;
+typedef _gostring_ swig_type_812;
 typedef long long swig_type_813;
-typedef _gostring_ swig_type_814;
+typedef long long swig_type_814;
 typedef long long swig_type_815;
 typedef _gostring_ swig_type_816;
 typedef long long swig_type_817;
-typedef _gostring_ swig_type_818;
+typedef long long swig_type_818;
 typedef _gostring_ swig_type_819;
 typedef long long swig_type_820;
-typedef long long swig_type_821;
-typedef _goslice_ swig_type_822;
-typedef long long swig_type_823;
+typedef _gostring_ swig_type_821;
+typedef long long swig_type_822;
+typedef _gostring_ swig_type_823;
 typedef _gostring_ swig_type_824;
 typedef long long swig_type_825;
 typedef long long swig_type_826;
-typedef long long swig_type_827;
-typedef _gostring_ swig_type_828;
-typedef long long swig_type_829;
+typedef _goslice_ swig_type_827;
+typedef long long swig_type_828;
+typedef _gostring_ swig_type_829;
 typedef long long swig_type_830;
-typedef _gostring_ swig_type_831;
+typedef long long swig_type_831;
 typedef long long swig_type_832;
-typedef long long swig_type_833;
+typedef _gostring_ swig_type_833;
 typedef long long swig_type_834;
 typedef long long swig_type_835;
-typedef long long swig_type_836;
-typedef _gostring_ swig_type_837;
-typedef _gostring_ swig_type_838;
-typedef _gostring_ swig_type_839;
-typedef _gostring_ swig_type_840;
+typedef _gostring_ swig_type_836;
+typedef long long swig_type_837;
+typedef long long swig_type_838;
+typedef long long swig_type_839;
+typedef long long swig_type_840;
 typedef long long swig_type_841;
 typedef _gostring_ swig_type_842;
-typedef long long swig_type_843;
+typedef _gostring_ swig_type_843;
 typedef _gostring_ swig_type_844;
-typedef long long swig_type_845;
-typedef _gostring_ swig_type_846;
-typedef long long swig_type_847;
-typedef _gostring_ swig_type_848;
-typedef long long swig_type_849;
+typedef _gostring_ swig_type_845;
+typedef long long swig_type_846;
+typedef _gostring_ swig_type_847;
+typedef long long swig_type_848;
+typedef _gostring_ swig_type_849;
 typedef long long swig_type_850;
-typedef long long swig_type_851;
-typedef _gostring_ swig_type_852;
+typedef _gostring_ swig_type_851;
+typedef long long swig_type_852;
 typedef _gostring_ swig_type_853;
-typedef _gostring_ swig_type_854;
+typedef long long swig_type_854;
 typedef long long swig_type_855;
 typedef long long swig_type_856;
-typedef long long swig_type_857;
-typedef long long swig_type_858;
-typedef long long swig_type_859;
-typedef _gostring_ swig_type_860;
+typedef _gostring_ swig_type_857;
+typedef _gostring_ swig_type_858;
+typedef _gostring_ swig_type_859;
+typedef long long swig_type_860;
 typedef long long swig_type_861;
-typedef _gostring_ swig_type_862;
+typedef long long swig_type_862;
 typedef long long swig_type_863;
-typedef _gostring_ swig_type_864;
-typedef long long swig_type_865;
-typedef _gostring_ swig_type_866;
-typedef long long swig_type_867;
-typedef _gostring_ swig_type_868;
-typedef long long swig_type_869;
-typedef _gostring_ swig_type_870;
-typedef long long swig_type_871;
+typedef long long swig_type_864;
+typedef _gostring_ swig_type_865;
+typedef long long swig_type_866;
+typedef _gostring_ swig_type_867;
+typedef long long swig_type_868;
+typedef _gostring_ swig_type_869;
+typedef long long swig_type_870;
+typedef _gostring_ swig_type_871;
 typedef long long swig_type_872;
-typedef long long swig_type_873;
+typedef _gostring_ swig_type_873;
 typedef long long swig_type_874;
-typedef long long swig_type_875;
+typedef _gostring_ swig_type_875;
 typedef long long swig_type_876;
 typedef long long swig_type_877;
-typedef _gostring_ swig_type_878;
-typedef _gostring_ swig_type_879;
+typedef long long swig_type_878;
+typedef long long swig_type_879;
 typedef long long swig_type_880;
 typedef long long swig_type_881;
 typedef long long swig_type_882;
-typedef long long swig_type_883;
+typedef _gostring_ swig_type_883;
 typedef _gostring_ swig_type_884;
 typedef long long swig_type_885;
-typedef _gostring_ swig_type_886;
-typedef _gostring_ swig_type_887;
-typedef _gostring_ swig_type_888;
-typedef long long swig_type_889;
-typedef _gostring_ swig_type_890;
-typedef long long swig_type_891;
+typedef long long swig_type_886;
+typedef long long swig_type_887;
+typedef long long swig_type_888;
+typedef _gostring_ swig_type_889;
+typedef long long swig_type_890;
+typedef _gostring_ swig_type_891;
 typedef _gostring_ swig_type_892;
-typedef long long swig_type_893;
-typedef _gostring_ swig_type_894;
-typedef long long swig_type_895;
-typedef _gostring_ swig_type_896;
-typedef long long swig_type_897;
-typedef _gostring_ swig_type_898;
-typedef long long swig_type_899;
-typedef _gostring_ swig_type_900;
-typedef long long swig_type_901;
+typedef _gostring_ swig_type_893;
+typedef long long swig_type_894;
+typedef _gostring_ swig_type_895;
+typedef long long swig_type_896;
+typedef _gostring_ swig_type_897;
+typedef long long swig_type_898;
+typedef _gostring_ swig_type_899;
+typedef long long swig_type_900;
+typedef _gostring_ swig_type_901;
 typedef long long swig_type_902;
-typedef long long swig_type_903;
+typedef _gostring_ swig_type_903;
 typedef long long swig_type_904;
 typedef _gostring_ swig_type_905;
 typedef long long swig_type_906;
-typedef _gostring_ swig_type_907;
+typedef long long swig_type_907;
 typedef long long swig_type_908;
 typedef long long swig_type_909;
-typedef long long swig_type_910;
+typedef _gostring_ swig_type_910;
 typedef long long swig_type_911;
-typedef long long swig_type_912;
+typedef _gostring_ swig_type_912;
 typedef long long swig_type_913;
-typedef _gostring_ swig_type_914;
+typedef long long swig_type_914;
 typedef long long swig_type_915;
-typedef _gostring_ swig_type_916;
+typedef long long swig_type_916;
 typedef long long swig_type_917;
-typedef _goslice_ swig_type_918;
+typedef long long swig_type_918;
 typedef _gostring_ swig_type_919;
 typedef long long swig_type_920;
 typedef _gostring_ swig_type_921;
 typedef long long swig_type_922;
-typedef _gostring_ swig_type_923;
-typedef long long swig_type_924;
-typedef _gostring_ swig_type_925;
-typedef long long swig_type_926;
-typedef _gostring_ swig_type_927;
-typedef long long swig_type_928;
-typedef _gostring_ swig_type_929;
-typedef long long swig_type_930;
-typedef _gostring_ swig_type_931;
-typedef long long swig_type_932;
-typedef _gostring_ swig_type_933;
+typedef _goslice_ swig_type_923;
+typedef _gostring_ swig_type_924;
+typedef long long swig_type_925;
+typedef _gostring_ swig_type_926;
+typedef long long swig_type_927;
+typedef _gostring_ swig_type_928;
+typedef long long swig_type_929;
+typedef _gostring_ swig_type_930;
+typedef long long swig_type_931;
+typedef _gostring_ swig_type_932;
+typedef long long swig_type_933;
 typedef _gostring_ swig_type_934;
 typedef long long swig_type_935;
-typedef long long swig_type_936;
-typedef _gostring_ swig_type_937;
-typedef long long swig_type_938;
+typedef _gostring_ swig_type_936;
+typedef long long swig_type_937;
+typedef _gostring_ swig_type_938;
 typedef _gostring_ swig_type_939;
 typedef long long swig_type_940;
 typedef long long swig_type_941;
-typedef long long swig_type_942;
+typedef _gostring_ swig_type_942;
 typedef long long swig_type_943;
-typedef long long swig_type_944;
-typedef _gostring_ swig_type_945;
+typedef _gostring_ swig_type_944;
+typedef long long swig_type_945;
 typedef long long swig_type_946;
 typedef long long swig_type_947;
-typedef _gostring_ swig_type_948;
-typedef _gostring_ swig_type_949;
-typedef _goslice_ swig_type_950;
+typedef long long swig_type_948;
+typedef long long swig_type_949;
+typedef _gostring_ swig_type_950;
 typedef long long swig_type_951;
-typedef _gostring_ swig_type_952;
-typedef long long swig_type_953;
+typedef long long swig_type_952;
+typedef _gostring_ swig_type_953;
 typedef _gostring_ swig_type_954;
 typedef _goslice_ swig_type_955;
 typedef long long swig_type_956;
-typedef long long swig_type_957;
-typedef _gostring_ swig_type_958;
-typedef long long swig_type_959;
-typedef long long swig_type_960;
-typedef _gostring_ swig_type_961;
+typedef _gostring_ swig_type_957;
+typedef long long swig_type_958;
+typedef _gostring_ swig_type_959;
+typedef _goslice_ swig_type_960;
+typedef long long swig_type_961;
 typedef long long swig_type_962;
 typedef _gostring_ swig_type_963;
-typedef _goslice_ swig_type_964;
-typedef _gostring_ swig_type_965;
-typedef long long swig_type_966;
-typedef _gostring_ swig_type_967;
-typedef long long swig_type_968;
-typedef _gostring_ swig_type_969;
-typedef long long swig_type_970;
-typedef _gostring_ swig_type_971;
-typedef long long swig_type_972;
-typedef _goslice_ swig_type_973;
+typedef long long swig_type_964;
+typedef long long swig_type_965;
+typedef _gostring_ swig_type_966;
+typedef long long swig_type_967;
+typedef _gostring_ swig_type_968;
+typedef _goslice_ swig_type_969;
+typedef _gostring_ swig_type_970;
+typedef long long swig_type_971;
+typedef _gostring_ swig_type_972;
+typedef long long swig_type_973;
 typedef _gostring_ swig_type_974;
 typedef long long swig_type_975;
 typedef _gostring_ swig_type_976;
 typedef long long swig_type_977;
-typedef _gostring_ swig_type_978;
-typedef long long swig_type_979;
-typedef _gostring_ swig_type_980;
-typedef long long swig_type_981;
-typedef _gostring_ swig_type_982;
-typedef long long swig_type_983;
-typedef _gostring_ swig_type_984;
-typedef long long swig_type_985;
-typedef _gostring_ swig_type_986;
-typedef long long swig_type_987;
-typedef _gostring_ swig_type_988;
+typedef _goslice_ swig_type_978;
+typedef _gostring_ swig_type_979;
+typedef long long swig_type_980;
+typedef _gostring_ swig_type_981;
+typedef long long swig_type_982;
+typedef _gostring_ swig_type_983;
+typedef long long swig_type_984;
+typedef _gostring_ swig_type_985;
+typedef long long swig_type_986;
+typedef _gostring_ swig_type_987;
+typedef long long swig_type_988;
 typedef _gostring_ swig_type_989;
 typedef long long swig_type_990;
-typedef long long swig_type_991;
-typedef _gostring_ swig_type_992;
-typedef long long swig_type_993;
+typedef _gostring_ swig_type_991;
+typedef long long swig_type_992;
+typedef _gostring_ swig_type_993;
 typedef _gostring_ swig_type_994;
-typedef _gostring_ swig_type_995;
+typedef long long swig_type_995;
 typedef long long swig_type_996;
 typedef _gostring_ swig_type_997;
 typedef long long swig_type_998;
-typedef long long swig_type_999;
-typedef long long swig_type_1000;
+typedef _gostring_ swig_type_999;
+typedef _gostring_ swig_type_1000;
 typedef long long swig_type_1001;
 typedef _gostring_ swig_type_1002;
 typedef long long swig_type_1003;
-typedef _gostring_ swig_type_1004;
+typedef long long swig_type_1004;
 typedef long long swig_type_1005;
-typedef _gostring_ swig_type_1006;
-typedef long long swig_type_1007;
+typedef long long swig_type_1006;
+typedef _gostring_ swig_type_1007;
 typedef long long swig_type_1008;
-typedef long long swig_type_1009;
-typedef _gostring_ swig_type_1010;
-typedef long long swig_type_1011;
-typedef _gostring_ swig_type_1012;
+typedef _gostring_ swig_type_1009;
+typedef long long swig_type_1010;
+typedef _gostring_ swig_type_1011;
+typedef long long swig_type_1012;
 typedef long long swig_type_1013;
-typedef _gostring_ swig_type_1014;
+typedef long long swig_type_1014;
 typedef _gostring_ swig_type_1015;
 typedef long long swig_type_1016;
-typedef long long swig_type_1017;
+typedef _gostring_ swig_type_1017;
 typedef long long swig_type_1018;
-typedef long long swig_type_1019;
-typedef long long swig_type_1020;
+typedef _gostring_ swig_type_1019;
+typedef _gostring_ swig_type_1020;
 typedef long long swig_type_1021;
 typedef long long swig_type_1022;
 typedef long long swig_type_1023;
@@ -1063,152 +1063,152 @@ typedef long long swig_type_1033;
 typedef long long swig_type_1034;
 typedef long long swig_type_1035;
 typedef long long swig_type_1036;
-typedef _gostring_ swig_type_1037;
+typedef long long swig_type_1037;
 typedef long long swig_type_1038;
-typedef _gostring_ swig_type_1039;
-typedef _goslice_ swig_type_1040;
+typedef long long swig_type_1039;
+typedef long long swig_type_1040;
 typedef long long swig_type_1041;
-typedef _goslice_ swig_type_1042;
+typedef _gostring_ swig_type_1042;
 typedef long long swig_type_1043;
 typedef _gostring_ swig_type_1044;
-typedef long long swig_type_1045;
-typedef _goslice_ swig_type_1046;
+typedef _goslice_ swig_type_1045;
+typedef long long swig_type_1046;
 typedef _goslice_ swig_type_1047;
 typedef long long swig_type_1048;
-typedef long long swig_type_1049;
-typedef _gostring_ swig_type_1050;
-typedef long long swig_type_1051;
-typedef long long swig_type_1052;
+typedef _gostring_ swig_type_1049;
+typedef long long swig_type_1050;
+typedef _goslice_ swig_type_1051;
+typedef _goslice_ swig_type_1052;
 typedef long long swig_type_1053;
 typedef long long swig_type_1054;
-typedef long long swig_type_1055;
-typedef _gostring_ swig_type_1056;
+typedef _gostring_ swig_type_1055;
+typedef long long swig_type_1056;
 typedef long long swig_type_1057;
-typedef _goslice_ swig_type_1058;
-typedef _gostring_ swig_type_1059;
+typedef long long swig_type_1058;
+typedef long long swig_type_1059;
 typedef long long swig_type_1060;
-typedef _goslice_ swig_type_1061;
-typedef _gostring_ swig_type_1062;
-typedef long long swig_type_1063;
-typedef _goslice_ swig_type_1064;
-typedef _gostring_ swig_type_1065;
-typedef long long swig_type_1066;
-typedef _goslice_ swig_type_1067;
-typedef _gostring_ swig_type_1068;
+typedef _gostring_ swig_type_1061;
+typedef long long swig_type_1062;
+typedef _goslice_ swig_type_1063;
+typedef _gostring_ swig_type_1064;
+typedef long long swig_type_1065;
+typedef _goslice_ swig_type_1066;
+typedef _gostring_ swig_type_1067;
+typedef long long swig_type_1068;
 typedef _goslice_ swig_type_1069;
-typedef long long swig_type_1070;
-typedef _gostring_ swig_type_1071;
-typedef long long swig_type_1072;
-typedef _goslice_ swig_type_1073;
-typedef _gostring_ swig_type_1074;
-typedef _goslice_ swig_type_1075;
-typedef long long swig_type_1076;
-typedef _gostring_ swig_type_1077;
-typedef long long swig_type_1078;
-typedef _goslice_ swig_type_1079;
-typedef long long swig_type_1080;
-typedef _gostring_ swig_type_1081;
-typedef long long swig_type_1082;
+typedef _gostring_ swig_type_1070;
+typedef long long swig_type_1071;
+typedef _goslice_ swig_type_1072;
+typedef _gostring_ swig_type_1073;
+typedef _goslice_ swig_type_1074;
+typedef long long swig_type_1075;
+typedef _gostring_ swig_type_1076;
+typedef long long swig_type_1077;
+typedef _goslice_ swig_type_1078;
+typedef _gostring_ swig_type_1079;
+typedef _goslice_ swig_type_1080;
+typedef long long swig_type_1081;
+typedef _gostring_ swig_type_1082;
 typedef long long swig_type_1083;
-typedef long long swig_type_1084;
+typedef _goslice_ swig_type_1084;
 typedef long long swig_type_1085;
-typedef long long swig_type_1086;
-typedef _gostring_ swig_type_1087;
+typedef _gostring_ swig_type_1086;
+typedef long long swig_type_1087;
 typedef long long swig_type_1088;
-typedef _gostring_ swig_type_1089;
+typedef long long swig_type_1089;
 typedef long long swig_type_1090;
-typedef _gostring_ swig_type_1091;
-typedef _goslice_ swig_type_1092;
+typedef long long swig_type_1091;
+typedef _gostring_ swig_type_1092;
 typedef long long swig_type_1093;
 typedef _gostring_ swig_type_1094;
 typedef long long swig_type_1095;
 typedef _gostring_ swig_type_1096;
 typedef _goslice_ swig_type_1097;
 typedef long long swig_type_1098;
-typedef _goslice_ swig_type_1099;
+typedef _gostring_ swig_type_1099;
 typedef long long swig_type_1100;
-typedef _goslice_ swig_type_1101;
-typedef long long swig_type_1102;
-typedef _gostring_ swig_type_1103;
-typedef _gostring_ swig_type_1104;
+typedef _gostring_ swig_type_1101;
+typedef _goslice_ swig_type_1102;
+typedef long long swig_type_1103;
+typedef _goslice_ swig_type_1104;
 typedef long long swig_type_1105;
-typedef long long swig_type_1106;
-typedef _gostring_ swig_type_1107;
-typedef long long swig_type_1108;
-typedef long long swig_type_1109;
+typedef _goslice_ swig_type_1106;
+typedef long long swig_type_1107;
+typedef _gostring_ swig_type_1108;
+typedef _gostring_ swig_type_1109;
 typedef long long swig_type_1110;
 typedef long long swig_type_1111;
-typedef long long swig_type_1112;
-typedef _gostring_ swig_type_1113;
+typedef _gostring_ swig_type_1112;
+typedef long long swig_type_1113;
 typedef long long swig_type_1114;
 typedef long long swig_type_1115;
 typedef long long swig_type_1116;
 typedef long long swig_type_1117;
-typedef long long swig_type_1118;
-typedef _gostring_ swig_type_1119;
+typedef _gostring_ swig_type_1118;
+typedef long long swig_type_1119;
 typedef long long swig_type_1120;
 typedef long long swig_type_1121;
 typedef long long swig_type_1122;
 typedef long long swig_type_1123;
-typedef long long swig_type_1124;
-typedef _gostring_ swig_type_1125;
+typedef _gostring_ swig_type_1124;
+typedef long long swig_type_1125;
 typedef long long swig_type_1126;
-typedef _gostring_ swig_type_1127;
-typedef _gostring_ swig_type_1128;
+typedef long long swig_type_1127;
+typedef long long swig_type_1128;
 typedef long long swig_type_1129;
 typedef _gostring_ swig_type_1130;
-typedef _goslice_ swig_type_1131;
-typedef long long swig_type_1132;
-typedef _goslice_ swig_type_1133;
+typedef long long swig_type_1131;
+typedef _gostring_ swig_type_1132;
+typedef _gostring_ swig_type_1133;
 typedef long long swig_type_1134;
-typedef _goslice_ swig_type_1135;
-typedef long long swig_type_1136;
-typedef _goslice_ swig_type_1137;
-typedef long long swig_type_1138;
-typedef _gostring_ swig_type_1139;
-typedef long long swig_type_1140;
-typedef _goslice_ swig_type_1141;
+typedef _gostring_ swig_type_1135;
+typedef _goslice_ swig_type_1136;
+typedef long long swig_type_1137;
+typedef _goslice_ swig_type_1138;
+typedef long long swig_type_1139;
+typedef _goslice_ swig_type_1140;
+typedef long long swig_type_1141;
 typedef _goslice_ swig_type_1142;
-typedef _gostring_ swig_type_1143;
-typedef long long swig_type_1144;
-typedef _goslice_ swig_type_1145;
+typedef long long swig_type_1143;
+typedef _gostring_ swig_type_1144;
+typedef long long swig_type_1145;
 typedef _goslice_ swig_type_1146;
-typedef _gostring_ swig_type_1147;
+typedef _goslice_ swig_type_1147;
 typedef _gostring_ swig_type_1148;
-typedef _gostring_ swig_type_1149;
-typedef _gostring_ swig_type_1150;
+typedef long long swig_type_1149;
+typedef _goslice_ swig_type_1150;
 typedef _goslice_ swig_type_1151;
-typedef long long swig_type_1152;
+typedef _gostring_ swig_type_1152;
 typedef _gostring_ swig_type_1153;
 typedef _gostring_ swig_type_1154;
-typedef long long swig_type_1155;
-typedef _gostring_ swig_type_1156;
+typedef _gostring_ swig_type_1155;
+typedef _goslice_ swig_type_1156;
 typedef long long swig_type_1157;
 typedef _gostring_ swig_type_1158;
-typedef long long swig_type_1159;
-typedef _gostring_ swig_type_1160;
-typedef long long swig_type_1161;
-typedef _gostring_ swig_type_1162;
-typedef long long swig_type_1163;
-typedef _gostring_ swig_type_1164;
-typedef long long swig_type_1165;
-typedef _gostring_ swig_type_1166;
-typedef long long swig_type_1167;
-typedef _gostring_ swig_type_1168;
-typedef long long swig_type_1169;
-typedef _gostring_ swig_type_1170;
-typedef long long swig_type_1171;
-typedef _gostring_ swig_type_1172;
+typedef _gostring_ swig_type_1159;
+typedef long long swig_type_1160;
+typedef _gostring_ swig_type_1161;
+typedef long long swig_type_1162;
+typedef _gostring_ swig_type_1163;
+typedef long long swig_type_1164;
+typedef _gostring_ swig_type_1165;
+typedef long long swig_type_1166;
+typedef _gostring_ swig_type_1167;
+typedef long long swig_type_1168;
+typedef _gostring_ swig_type_1169;
+typedef long long swig_type_1170;
+typedef _gostring_ swig_type_1171;
+typedef long long swig_type_1172;
 typedef _gostring_ swig_type_1173;
 typedef long long swig_type_1174;
 typedef _gostring_ swig_type_1175;
-typedef _gostring_ swig_type_1176;
+typedef long long swig_type_1176;
 typedef _gostring_ swig_type_1177;
-typedef long long swig_type_1178;
+typedef _gostring_ swig_type_1178;
 typedef long long swig_type_1179;
-typedef long long swig_type_1180;
-typedef long long swig_type_1181;
-typedef long long swig_type_1182;
+typedef _gostring_ swig_type_1180;
+typedef _gostring_ swig_type_1181;
+typedef _gostring_ swig_type_1182;
 typedef long long swig_type_1183;
 typedef long long swig_type_1184;
 typedef long long swig_type_1185;
@@ -1218,63 +1218,68 @@ typedef long long swig_type_1188;
 typedef long long swig_type_1189;
 typedef long long swig_type_1190;
 typedef long long swig_type_1191;
-typedef _gostring_ swig_type_1192;
+typedef long long swig_type_1192;
 typedef long long swig_type_1193;
 typedef long long swig_type_1194;
 typedef long long swig_type_1195;
 typedef long long swig_type_1196;
-typedef long long swig_type_1197;
+typedef _gostring_ swig_type_1197;
 typedef long long swig_type_1198;
 typedef long long swig_type_1199;
 typedef long long swig_type_1200;
 typedef long long swig_type_1201;
-typedef _gostring_ swig_type_1202;
+typedef long long swig_type_1202;
 typedef long long swig_type_1203;
-typedef _gostring_ swig_type_1204;
+typedef long long swig_type_1204;
 typedef long long swig_type_1205;
-typedef _gostring_ swig_type_1206;
+typedef long long swig_type_1206;
 typedef _gostring_ swig_type_1207;
 typedef long long swig_type_1208;
-typedef _goslice_ swig_type_1209;
-typedef _gostring_ swig_type_1210;
-typedef long long swig_type_1211;
+typedef _gostring_ swig_type_1209;
+typedef long long swig_type_1210;
+typedef _gostring_ swig_type_1211;
 typedef _gostring_ swig_type_1212;
-typedef _goslice_ swig_type_1213;
-typedef long long swig_type_1214;
+typedef long long swig_type_1213;
+typedef _goslice_ swig_type_1214;
 typedef _gostring_ swig_type_1215;
 typedef long long swig_type_1216;
-typedef long long swig_type_1217;
+typedef _gostring_ swig_type_1217;
 typedef _goslice_ swig_type_1218;
 typedef long long swig_type_1219;
-typedef long long swig_type_1220;
+typedef _gostring_ swig_type_1220;
 typedef long long swig_type_1221;
-typedef _goslice_ swig_type_1222;
-typedef long long swig_type_1223;
+typedef long long swig_type_1222;
+typedef _goslice_ swig_type_1223;
 typedef long long swig_type_1224;
 typedef long long swig_type_1225;
 typedef long long swig_type_1226;
-typedef long long swig_type_1227;
-typedef _gostring_ swig_type_1228;
-typedef _gostring_ swig_type_1229;
+typedef _goslice_ swig_type_1227;
+typedef long long swig_type_1228;
+typedef long long swig_type_1229;
 typedef long long swig_type_1230;
-typedef _goslice_ swig_type_1231;
+typedef long long swig_type_1231;
 typedef long long swig_type_1232;
 typedef _gostring_ swig_type_1233;
-typedef long long swig_type_1234;
-typedef _gostring_ swig_type_1235;
-typedef long long swig_type_1236;
-typedef _goslice_ swig_type_1237;
-typedef long long swig_type_1238;
-typedef _gostring_ swig_type_1239;
-typedef long long swig_type_1240;
-typedef _gostring_ swig_type_1241;
-typedef long long swig_type_1242;
+typedef _gostring_ swig_type_1234;
+typedef long long swig_type_1235;
+typedef _goslice_ swig_type_1236;
+typedef long long swig_type_1237;
+typedef _gostring_ swig_type_1238;
+typedef long long swig_type_1239;
+typedef _gostring_ swig_type_1240;
+typedef long long swig_type_1241;
+typedef _goslice_ swig_type_1242;
 typedef long long swig_type_1243;
-typedef long long swig_type_1244;
-typedef _gostring_ swig_type_1245;
-typedef long long swig_type_1246;
-typedef _gostring_ swig_type_1247;
+typedef _gostring_ swig_type_1244;
+typedef long long swig_type_1245;
+typedef _gostring_ swig_type_1246;
+typedef long long swig_type_1247;
 typedef long long swig_type_1248;
+typedef long long swig_type_1249;
+typedef _gostring_ swig_type_1250;
+typedef long long swig_type_1251;
+typedef _gostring_ swig_type_1252;
+typedef long long swig_type_1253;
 extern void _wrap_Swig_free_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cdist_f700c3c34968abdf(swig_intgo arg1);
 extern swig_intgo _wrap_DIST_OK_cdist_f700c3c34968abdf(void);
@@ -2032,27 +2037,35 @@ extern swig_type_797 _wrap_dist_checkpoint_size_cdist_f700c3c34968abdf(swig_type
 extern swig_type_799 _wrap_dist_checkpoint_name_cdist_f700c3c34968abdf(swig_type_800 arg1, swig_type_801 arg2);
 extern swig_type_802 _wrap_dist_checkpoint_spec_cdist_f700c3c34968abdf(swig_type_803 arg1, swig_type_804 arg2, swig_type_805 arg3);
 extern swig_type_806 _wrap_dist_checkpoint_read_cdist_f700c3c34968abdf(swig_type_807 arg1, swig_type_808 arg2, swig_voidp arg3);
-extern swig_type_809 _wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(swig_type_810 arg1);
-extern swig_type_811 _wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(swig_type_812 arg1, swig_type_813 arg2);
-extern swig_type_814 _wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(swig_type_815 arg1, swig_type_816 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(swig_type_817 arg1);
+extern void _wrap_dist_checkpoint_map_options_copy_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_f700c3c34968abdf(void);
+extern void _wrap_delete_dist_checkpoint_map_options_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern swig_type_809 _wrap_dist_checkpoint_map_cdist_f700c3c34968abdf(swig_type_810 arg1, swig_type_811 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_812 _wrap_dist_checkpoint_map_all_cdist_f700c3c34968abdf(swig_type_813 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_814 _wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(swig_type_815 arg1);
+extern swig_type_816 _wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(swig_type_817 arg1, swig_type_818 arg2);
+extern swig_type_819 _wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(swig_type_820 arg1, swig_type_821 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(swig_type_822 arg1);
 extern swig_intgo _wrap_DIST_PREEMPTION_NONE_cdist_f700c3c34968abdf(void);
 extern swig_intgo _wrap_DIST_PREEMPTION_SAVED_cdist_f700c3c34968abdf(void);
 extern swig_intgo _wrap_DIST_PREEMPTION_OVER_cdist_f700c3c34968abdf(void);
-extern void _wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_818 arg2);
-extern swig_type_819 _wrap_dist_preemption_options_path_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_820 arg2);
-extern swig_type_821 _wrap_dist_preemption_options_grace_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_823 arg2);
+extern swig_type_824 _wrap_dist_preemption_options_path_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_825 arg2);
+extern swig_type_826 _wrap_dist_preemption_options_grace_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_preemption_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_preemption_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_822 arg2, swig_type_823 arg3);
-extern swig_type_824 _wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(swig_type_825 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(swig_type_826 arg1);
-extern void _wrap_dist_preemption_notify_cdist_f700c3c34968abdf(swig_type_827 arg1);
-extern swig_type_828 _wrap_dist_preemption_run_cdist_f700c3c34968abdf(swig_type_829 arg1, swig_type_830 arg2, uintptr_t arg3);
-extern swig_type_831 _wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(swig_type_832 arg1, swig_type_833 arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(swig_type_834 arg1);
-extern swig_type_835 _wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(swig_type_836 arg1);
+extern void _wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_827 arg2, swig_type_828 arg3);
+extern swig_type_829 _wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(swig_type_830 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(swig_type_831 arg1);
+extern void _wrap_dist_preemption_notify_cdist_f700c3c34968abdf(swig_type_832 arg1);
+extern swig_type_833 _wrap_dist_preemption_run_cdist_f700c3c34968abdf(swig_type_834 arg1, swig_type_835 arg2, uintptr_t arg3);
+extern swig_type_836 _wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(swig_type_837 arg1, swig_type_838 arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(swig_type_839 arg1);
+extern swig_type_840 _wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(swig_type_841 arg1);
 extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
@@ -2060,159 +2073,159 @@ extern swig_intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_f700c3c3496
 extern void _wrap_dist_rpc_server_options_count_memory_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_rpc_server_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_837 _wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(swig_type_838 arg1, swig_type_839 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_840 _wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(swig_type_841 arg1, swig_type_842 arg2, swig_type_843 arg3);
-extern swig_type_844 _wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(swig_type_845 arg1);
-extern swig_type_846 _wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(swig_type_847 arg1);
-extern swig_type_848 _wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(swig_type_849 arg1);
-extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_850 arg2);
-extern swig_type_851 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern swig_type_842 _wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(swig_type_843 arg1, swig_type_844 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_845 _wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(swig_type_846 arg1, swig_type_847 arg2, swig_type_848 arg3);
+extern swig_type_849 _wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(swig_type_850 arg1);
+extern swig_type_851 _wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(swig_type_852 arg1);
+extern swig_type_853 _wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(swig_type_854 arg1);
+extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_855 arg2);
+extern swig_type_856 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_rpc_client_options_count_memory_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_rpc_client_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_852 _wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(swig_type_853 arg1, swig_type_854 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(swig_type_855 arg1);
-extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_856 arg2);
-extern swig_type_857 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_858 arg2);
-extern swig_type_859 _wrap_dist_rpc_call_options_cancel_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern swig_type_857 _wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(swig_type_858 arg1, swig_type_859 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(swig_type_860 arg1);
+extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_861 arg2);
+extern swig_type_862 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_863 arg2);
+extern swig_type_864 _wrap_dist_rpc_call_options_cancel_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_rpc_call_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_860 _wrap_dist_rpc_call_cdist_f700c3c34968abdf(swig_type_861 arg1, swig_type_862 arg2, swig_type_863 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_864 _wrap_dist_rpc_begin_cdist_f700c3c34968abdf(swig_type_865 arg1, swig_type_866 arg2, swig_type_867 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_868 _wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(swig_type_869 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_870 _wrap_dist_remote_value_get_cdist_f700c3c34968abdf(swig_type_871 arg1, swig_type_872 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(swig_type_873 arg1);
-extern void _wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(swig_type_874 arg1);
-extern swig_type_875 _wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(swig_type_876 arg1);
-extern void _wrap_dist_remote_value_release_cdist_f700c3c34968abdf(swig_type_877 arg1);
+extern swig_type_865 _wrap_dist_rpc_call_cdist_f700c3c34968abdf(swig_type_866 arg1, swig_type_867 arg2, swig_type_868 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_869 _wrap_dist_rpc_begin_cdist_f700c3c34968abdf(swig_type_870 arg1, swig_type_871 arg2, swig_type_872 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_873 _wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(swig_type_874 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_875 _wrap_dist_remote_value_get_cdist_f700c3c34968abdf(swig_type_876 arg1, swig_type_877 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(swig_type_878 arg1);
+extern void _wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(swig_type_879 arg1);
+extern swig_type_880 _wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(swig_type_881 arg1);
+extern void _wrap_dist_remote_value_release_cdist_f700c3c34968abdf(swig_type_882 arg1);
 extern void _wrap_dist_server_options_num_threads_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_server_options_num_threads_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_878 arg2);
-extern swig_type_879 _wrap_dist_server_options_bind_address_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_880 arg2);
-extern swig_type_881 _wrap_dist_server_options_start_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_882 arg2);
-extern swig_type_883 _wrap_dist_server_options_max_message_bytes_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_883 arg2);
+extern swig_type_884 _wrap_dist_server_options_bind_address_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_885 arg2);
+extern swig_type_886 _wrap_dist_server_options_start_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_887 arg2);
+extern swig_type_888 _wrap_dist_server_options_max_message_bytes_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_server_options_count_memory_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_server_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_server_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_884 _wrap_dist_server_create_cdist_f700c3c34968abdf(swig_type_885 arg1, swig_type_886 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_887 _wrap_dist_server_create_local_cdist_f700c3c34968abdf(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_888 _wrap_dist_server_register_cdist_f700c3c34968abdf(swig_type_889 arg1, swig_type_890 arg2, swig_type_891 arg3);
-extern swig_type_892 _wrap_dist_server_register_update_cdist_f700c3c34968abdf(swig_type_893 arg1, swig_type_894 arg2, swig_type_895 arg3);
-extern swig_type_896 _wrap_dist_server_start_cdist_f700c3c34968abdf(swig_type_897 arg1);
-extern swig_type_898 _wrap_dist_server_target_cdist_f700c3c34968abdf(swig_type_899 arg1);
-extern swig_type_900 _wrap_dist_server_join_cdist_f700c3c34968abdf(swig_type_901 arg1, swig_type_902 arg2, swig_type_903 arg3);
-extern void _wrap_dist_server_stop_cdist_f700c3c34968abdf(swig_type_904 arg1);
-extern swig_type_905 _wrap_dist_server_destroy_cdist_f700c3c34968abdf(swig_type_906 arg1);
-extern swig_type_907 _wrap_dist_closure_name_cdist_f700c3c34968abdf(swig_type_908 arg1);
-extern swig_type_909 _wrap_dist_closure_id_cdist_f700c3c34968abdf(swig_type_910 arg1);
-extern swig_intgo _wrap_dist_closure_worker_cdist_f700c3c34968abdf(swig_type_911 arg1);
-extern swig_type_912 _wrap_dist_closure_cancel_cdist_f700c3c34968abdf(swig_type_913 arg1);
-extern swig_type_914 _wrap_dist_closure_read_cdist_f700c3c34968abdf(swig_type_915 arg1, swig_type_916 arg2, swig_type_917 arg3, swig_type_918 arg4);
-extern swig_type_919 _wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(swig_type_920 arg1, swig_type_921 arg2, swig_type_922 arg3, swig_voidp arg4);
-extern swig_type_923 _wrap_dist_closure_assign_cdist_f700c3c34968abdf(swig_type_924 arg1, swig_type_925 arg2, swig_intgo arg3, swig_type_926 arg4);
-extern swig_type_927 _wrap_dist_closure_scatter_cdist_f700c3c34968abdf(swig_type_928 arg1, swig_type_929 arg2, swig_intgo arg3, swig_type_930 arg4);
-extern swig_type_931 _wrap_dist_closure_update_cdist_f700c3c34968abdf(swig_type_932 arg1, swig_type_933 arg2, swig_type_934 arg3, swig_type_935 arg4, swig_type_936 arg5);
-extern swig_type_937 _wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(swig_type_938 arg1, swig_type_939 arg2, swig_voidp arg3);
+extern swig_type_889 _wrap_dist_server_create_cdist_f700c3c34968abdf(swig_type_890 arg1, swig_type_891 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_892 _wrap_dist_server_create_local_cdist_f700c3c34968abdf(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_893 _wrap_dist_server_register_cdist_f700c3c34968abdf(swig_type_894 arg1, swig_type_895 arg2, swig_type_896 arg3);
+extern swig_type_897 _wrap_dist_server_register_update_cdist_f700c3c34968abdf(swig_type_898 arg1, swig_type_899 arg2, swig_type_900 arg3);
+extern swig_type_901 _wrap_dist_server_start_cdist_f700c3c34968abdf(swig_type_902 arg1);
+extern swig_type_903 _wrap_dist_server_target_cdist_f700c3c34968abdf(swig_type_904 arg1);
+extern swig_type_905 _wrap_dist_server_join_cdist_f700c3c34968abdf(swig_type_906 arg1, swig_type_907 arg2, swig_type_908 arg3);
+extern void _wrap_dist_server_stop_cdist_f700c3c34968abdf(swig_type_909 arg1);
+extern swig_type_910 _wrap_dist_server_destroy_cdist_f700c3c34968abdf(swig_type_911 arg1);
+extern swig_type_912 _wrap_dist_closure_name_cdist_f700c3c34968abdf(swig_type_913 arg1);
+extern swig_type_914 _wrap_dist_closure_id_cdist_f700c3c34968abdf(swig_type_915 arg1);
+extern swig_intgo _wrap_dist_closure_worker_cdist_f700c3c34968abdf(swig_type_916 arg1);
+extern swig_type_917 _wrap_dist_closure_cancel_cdist_f700c3c34968abdf(swig_type_918 arg1);
+extern swig_type_919 _wrap_dist_closure_read_cdist_f700c3c34968abdf(swig_type_920 arg1, swig_type_921 arg2, swig_type_922 arg3, swig_type_923 arg4);
+extern swig_type_924 _wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(swig_type_925 arg1, swig_type_926 arg2, swig_type_927 arg3, swig_voidp arg4);
+extern swig_type_928 _wrap_dist_closure_assign_cdist_f700c3c34968abdf(swig_type_929 arg1, swig_type_930 arg2, swig_intgo arg3, swig_type_931 arg4);
+extern swig_type_932 _wrap_dist_closure_scatter_cdist_f700c3c34968abdf(swig_type_933 arg1, swig_type_934 arg2, swig_intgo arg3, swig_type_935 arg4);
+extern swig_type_936 _wrap_dist_closure_update_cdist_f700c3c34968abdf(swig_type_937 arg1, swig_type_938 arg2, swig_type_939 arg3, swig_type_940 arg4, swig_type_941 arg5);
+extern swig_type_942 _wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(swig_type_943 arg1, swig_type_944 arg2, swig_voidp arg3);
 extern void _wrap_dist_coordinator_options_max_queued_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_max_queued_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_max_losses_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_max_losses_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_940 arg2);
-extern swig_type_941 _wrap_dist_coordinator_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_942 arg2);
-extern swig_type_943 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_945 arg2);
+extern swig_type_946 _wrap_dist_coordinator_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_947 arg2);
+extern swig_type_948 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_coordinator_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_944 arg2);
-extern swig_type_945 _wrap_dist_coordinator_create_cdist_f700c3c34968abdf(swig_type_946 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(swig_type_947 arg1);
+extern void _wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_949 arg2);
+extern swig_type_950 _wrap_dist_coordinator_create_cdist_f700c3c34968abdf(swig_type_951 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(swig_type_952 arg1);
 extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_948 arg2);
-extern swig_type_949 _wrap_dist_ps_variable_options_colocate_with_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_953 arg2);
+extern swig_type_954 _wrap_dist_ps_variable_options_colocate_with_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_ps_variable_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_950 arg2, swig_type_951 arg3);
-extern swig_type_952 _wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(swig_type_953 arg1, swig_type_954 arg2, swig_type_955 arg3, uintptr_t arg4);
-extern swig_type_956 _wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(swig_type_957 arg1);
-extern swig_type_958 _wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(swig_type_959 arg1, swig_type_960 arg2);
-extern swig_type_961 _wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(swig_type_962 arg1, swig_type_963 arg2, swig_type_964 arg3, swig_voidp arg4);
-extern swig_type_965 _wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(swig_type_966 arg1, swig_type_967 arg2, swig_type_968 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_969 _wrap_dist_coordinator_read_cdist_f700c3c34968abdf(swig_type_970 arg1, swig_type_971 arg2, swig_type_972 arg3, swig_type_973 arg4);
-extern swig_type_974 _wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(swig_type_975 arg1, swig_type_976 arg2, swig_type_977 arg3, swig_voidp arg4);
-extern swig_type_978 _wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(swig_type_979 arg1, swig_type_980 arg2, swig_intgo arg3, swig_type_981 arg4);
-extern swig_type_982 _wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(swig_type_983 arg1, swig_type_984 arg2, swig_intgo arg3, swig_type_985 arg4);
-extern swig_type_986 _wrap_dist_coordinator_update_cdist_f700c3c34968abdf(swig_type_987 arg1, swig_type_988 arg2, swig_type_989 arg3, swig_type_990 arg4, swig_type_991 arg5);
-extern swig_type_992 _wrap_dist_coordinator_save_cdist_f700c3c34968abdf(swig_type_993 arg1, swig_type_994 arg2);
-extern swig_type_995 _wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(swig_type_996 arg1, swig_type_997 arg2, swig_voidp arg3);
-extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_998 arg2);
-extern swig_type_999 _wrap_dist_schedule_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1000 arg2);
-extern swig_type_1001 _wrap_dist_schedule_options_cancel_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_955 arg2, swig_type_956 arg3);
+extern swig_type_957 _wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(swig_type_958 arg1, swig_type_959 arg2, swig_type_960 arg3, uintptr_t arg4);
+extern swig_type_961 _wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(swig_type_962 arg1);
+extern swig_type_963 _wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(swig_type_964 arg1, swig_type_965 arg2);
+extern swig_type_966 _wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(swig_type_967 arg1, swig_type_968 arg2, swig_type_969 arg3, swig_voidp arg4);
+extern swig_type_970 _wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(swig_type_971 arg1, swig_type_972 arg2, swig_type_973 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_974 _wrap_dist_coordinator_read_cdist_f700c3c34968abdf(swig_type_975 arg1, swig_type_976 arg2, swig_type_977 arg3, swig_type_978 arg4);
+extern swig_type_979 _wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(swig_type_980 arg1, swig_type_981 arg2, swig_type_982 arg3, swig_voidp arg4);
+extern swig_type_983 _wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(swig_type_984 arg1, swig_type_985 arg2, swig_intgo arg3, swig_type_986 arg4);
+extern swig_type_987 _wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(swig_type_988 arg1, swig_type_989 arg2, swig_intgo arg3, swig_type_990 arg4);
+extern swig_type_991 _wrap_dist_coordinator_update_cdist_f700c3c34968abdf(swig_type_992 arg1, swig_type_993 arg2, swig_type_994 arg3, swig_type_995 arg4, swig_type_996 arg5);
+extern swig_type_997 _wrap_dist_coordinator_save_cdist_f700c3c34968abdf(swig_type_998 arg1, swig_type_999 arg2);
+extern swig_type_1000 _wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(swig_type_1001 arg1, swig_type_1002 arg2, swig_voidp arg3);
+extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1003 arg2);
+extern swig_type_1004 _wrap_dist_schedule_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1005 arg2);
+extern swig_type_1006 _wrap_dist_schedule_options_cancel_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_schedule_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_schedule_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1002 _wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(swig_type_1003 arg1, swig_type_1004 arg2, swig_type_1005 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1006 _wrap_dist_coordinator_join_cdist_f700c3c34968abdf(swig_type_1007 arg1, swig_type_1008 arg2, swig_type_1009 arg3);
-extern swig_type_1010 _wrap_dist_coordinator_done_cdist_f700c3c34968abdf(swig_type_1011 arg1, swig_voidp arg2);
-extern swig_type_1012 _wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(swig_type_1013 arg1, swig_type_1014 arg2, swig_type_1015 arg3, swig_type_1016 arg4);
+extern swig_type_1007 _wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(swig_type_1008 arg1, swig_type_1009 arg2, swig_type_1010 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1011 _wrap_dist_coordinator_join_cdist_f700c3c34968abdf(swig_type_1012 arg1, swig_type_1013 arg2, swig_type_1014 arg3);
+extern swig_type_1015 _wrap_dist_coordinator_done_cdist_f700c3c34968abdf(swig_type_1016 arg1, swig_voidp arg2);
+extern swig_type_1017 _wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(swig_type_1018 arg1, swig_type_1019 arg2, swig_type_1020 arg3, swig_type_1021 arg4);
 extern void _wrap_dist_coordinator_stats_num_ps_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_coordinator_stats_num_workers_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_coordinator_stats_workers_up_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1017 arg2);
-extern swig_type_1018 _wrap_dist_coordinator_stats_queued_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1019 arg2);
-extern swig_type_1020 _wrap_dist_coordinator_stats_in_flight_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1021 arg2);
-extern swig_type_1022 _wrap_dist_coordinator_stats_scheduled_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1023 arg2);
-extern swig_type_1024 _wrap_dist_coordinator_stats_completed_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1025 arg2);
-extern swig_type_1026 _wrap_dist_coordinator_stats_failed_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1027 arg2);
-extern swig_type_1028 _wrap_dist_coordinator_stats_cancelled_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1029 arg2);
-extern swig_type_1030 _wrap_dist_coordinator_stats_losses_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1031 arg2);
-extern swig_type_1032 _wrap_dist_coordinator_stats_mark_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1033 arg2);
-extern swig_type_1034 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1035 arg2);
-extern swig_type_1036 _wrap_dist_coordinator_stats_bytes_received_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1022 arg2);
+extern swig_type_1023 _wrap_dist_coordinator_stats_queued_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1024 arg2);
+extern swig_type_1025 _wrap_dist_coordinator_stats_in_flight_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1026 arg2);
+extern swig_type_1027 _wrap_dist_coordinator_stats_scheduled_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1028 arg2);
+extern swig_type_1029 _wrap_dist_coordinator_stats_completed_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1030 arg2);
+extern swig_type_1031 _wrap_dist_coordinator_stats_failed_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1032 arg2);
+extern swig_type_1033 _wrap_dist_coordinator_stats_cancelled_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1034 arg2);
+extern swig_type_1035 _wrap_dist_coordinator_stats_losses_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1036 arg2);
+extern swig_type_1037 _wrap_dist_coordinator_stats_mark_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1038 arg2);
+extern swig_type_1039 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1040 arg2);
+extern swig_type_1041 _wrap_dist_coordinator_stats_bytes_received_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_coordinator_stats_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1037 _wrap_dist_coordinator_query_cdist_f700c3c34968abdf(swig_type_1038 arg1, uintptr_t arg2);
+extern swig_type_1042 _wrap_dist_coordinator_query_cdist_f700c3c34968abdf(swig_type_1043 arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_dist_topology_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_topology_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1039 _wrap_dist_topology_create_cdist_f700c3c34968abdf(swig_type_1040 arg1, swig_type_1041 arg2, swig_type_1042 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_f700c3c34968abdf(swig_type_1043 arg1);
-extern swig_type_1044 _wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(swig_type_1045 arg1, swig_type_1046 arg2, swig_type_1047 arg3, swig_type_1048 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(swig_type_1049 arg1);
-extern swig_type_1050 _wrap_dist_topology_from_host_cdist_f700c3c34968abdf(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(swig_type_1051 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(swig_type_1052 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(swig_type_1053 arg1);
-extern swig_type_1054 _wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(swig_type_1055 arg1);
-extern swig_type_1056 _wrap_dist_topology_task_at_cdist_f700c3c34968abdf(swig_type_1057 arg1, swig_type_1058 arg2, swig_voidp arg3);
-extern swig_type_1059 _wrap_dist_topology_device_at_cdist_f700c3c34968abdf(swig_type_1060 arg1, swig_type_1061 arg2, swig_voidp arg3);
-extern swig_type_1062 _wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(swig_type_1063 arg1, swig_type_1064 arg2, swig_voidp arg3);
-extern swig_type_1065 _wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(swig_type_1066 arg1, swig_type_1067 arg2, swig_type_1068 arg3, swig_type_1069 arg4, swig_type_1070 arg5);
-extern swig_type_1071 _wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(swig_type_1072 arg1, swig_type_1073 arg2, swig_type_1074 arg3, swig_type_1075 arg4, swig_type_1076 arg5);
-extern swig_type_1077 _wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(swig_type_1078 arg1, swig_type_1079 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1080 arg5, swig_voidp arg6);
-extern swig_type_1081 _wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(swig_type_1082 arg1, swig_voidp arg2);
-extern swig_type_1083 _wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(swig_type_1084 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(swig_type_1085 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(swig_type_1086 arg1);
-extern swig_type_1087 _wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(swig_type_1088 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1089 _wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(swig_type_1090 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1091 arg4, swig_type_1092 arg5, swig_type_1093 arg6);
-extern swig_type_1094 _wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(swig_type_1095 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1096 arg4, swig_type_1097 arg5, swig_type_1098 arg6);
+extern swig_type_1044 _wrap_dist_topology_create_cdist_f700c3c34968abdf(swig_type_1045 arg1, swig_type_1046 arg2, swig_type_1047 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_f700c3c34968abdf(swig_type_1048 arg1);
+extern swig_type_1049 _wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(swig_type_1050 arg1, swig_type_1051 arg2, swig_type_1052 arg3, swig_type_1053 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(swig_type_1054 arg1);
+extern swig_type_1055 _wrap_dist_topology_from_host_cdist_f700c3c34968abdf(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(swig_type_1056 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(swig_type_1057 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(swig_type_1058 arg1);
+extern swig_type_1059 _wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(swig_type_1060 arg1);
+extern swig_type_1061 _wrap_dist_topology_task_at_cdist_f700c3c34968abdf(swig_type_1062 arg1, swig_type_1063 arg2, swig_voidp arg3);
+extern swig_type_1064 _wrap_dist_topology_device_at_cdist_f700c3c34968abdf(swig_type_1065 arg1, swig_type_1066 arg2, swig_voidp arg3);
+extern swig_type_1067 _wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(swig_type_1068 arg1, swig_type_1069 arg2, swig_voidp arg3);
+extern swig_type_1070 _wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(swig_type_1071 arg1, swig_type_1072 arg2, swig_type_1073 arg3, swig_type_1074 arg4, swig_type_1075 arg5);
+extern swig_type_1076 _wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(swig_type_1077 arg1, swig_type_1078 arg2, swig_type_1079 arg3, swig_type_1080 arg4, swig_type_1081 arg5);
+extern swig_type_1082 _wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(swig_type_1083 arg1, swig_type_1084 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1085 arg5, swig_voidp arg6);
+extern swig_type_1086 _wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(swig_type_1087 arg1, swig_voidp arg2);
+extern swig_type_1088 _wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(swig_type_1089 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(swig_type_1090 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(swig_type_1091 arg1);
+extern swig_type_1092 _wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(swig_type_1093 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1094 _wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(swig_type_1095 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1096 arg4, swig_type_1097 arg5, swig_type_1098 arg6);
+extern swig_type_1099 _wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(swig_type_1100 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1101 arg4, swig_type_1102 arg5, swig_type_1103 arg6);
 extern void _wrap_dist_partition_kind_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
@@ -2225,98 +2238,98 @@ extern void _wrap_dist_partition_spmd_set_cdist_f700c3c34968abdf(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_partition_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1099 arg2, swig_type_1100 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1101 arg2, swig_type_1102 arg3);
-extern swig_type_1103 _wrap_dist_partition_check_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1104 arg2, swig_type_1105 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1106 arg2, swig_type_1107 arg3);
+extern swig_type_1108 _wrap_dist_partition_check_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_split_options_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1104 _wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(swig_type_1105 arg1, swig_type_1106 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1107 _wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(swig_type_1108 arg1, swig_type_1109 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(swig_type_1110 arg1);
-extern swig_type_1111 _wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(swig_type_1112 arg1);
-extern swig_type_1113 _wrap_dist_value_partition_cdist_f700c3c34968abdf(swig_type_1114 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1115 arg2);
-extern swig_type_1116 _wrap_dist_devices_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1117 arg2);
-extern swig_type_1118 _wrap_dist_devices_options_cancel_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern swig_type_1109 _wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(swig_type_1110 arg1, swig_type_1111 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1112 _wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(swig_type_1113 arg1, swig_type_1114 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(swig_type_1115 arg1);
+extern swig_type_1116 _wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(swig_type_1117 arg1);
+extern swig_type_1118 _wrap_dist_value_partition_cdist_f700c3c34968abdf(swig_type_1119 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1120 arg2);
+extern swig_type_1121 _wrap_dist_devices_options_timeout_ns_get_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1122 arg2);
+extern swig_type_1123 _wrap_dist_devices_options_cancel_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_devices_options_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_f700c3c34968abdf(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1119 _wrap_dist_run_on_devices_cdist_f700c3c34968abdf(swig_type_1120 arg1, swig_type_1121 arg2, swig_type_1122 arg3, swig_type_1123 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_f700c3c34968abdf(swig_type_1124 arg1);
-extern swig_type_1125 _wrap_dist_device_axis_cdist_f700c3c34968abdf(swig_type_1126 arg1, swig_type_1127 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_1128 _wrap_dist_device_axis_group_cdist_f700c3c34968abdf(swig_type_1129 arg1, swig_type_1130 arg2, swig_voidp arg3);
+extern swig_type_1124 _wrap_dist_run_on_devices_cdist_f700c3c34968abdf(swig_type_1125 arg1, swig_type_1126 arg2, swig_type_1127 arg3, swig_type_1128 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_f700c3c34968abdf(swig_type_1129 arg1);
+extern swig_type_1130 _wrap_dist_device_axis_cdist_f700c3c34968abdf(swig_type_1131 arg1, swig_type_1132 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_1133 _wrap_dist_device_axis_group_cdist_f700c3c34968abdf(swig_type_1134 arg1, swig_type_1135 arg2, swig_voidp arg3);
 extern void _wrap_dist_halo_ndim_set_cdist_f700c3c34968abdf(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_halo_ndim_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_halo_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_dist_halo_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1131 arg2, swig_type_1132 arg3);
-extern void _wrap_dist_halo_set_low_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1133 arg2, swig_type_1134 arg3);
-extern void _wrap_dist_halo_set_high_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1135 arg2, swig_type_1136 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1137 arg2, swig_type_1138 arg3);
-extern swig_type_1139 _wrap_dist_halo_exchange_cdist_f700c3c34968abdf(swig_type_1140 arg1, swig_type_1141 arg2, uintptr_t arg3, swig_type_1142 arg4, uintptr_t arg5);
-extern swig_type_1143 _wrap_dist_reshard_cdist_f700c3c34968abdf(swig_type_1144 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1145 arg4, swig_type_1146 arg5, uintptr_t arg6);
-extern swig_type_1147 _wrap_dist_reshard_bytes_cdist_f700c3c34968abdf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_f700c3c34968abdf(swig_intgo arg1, swig_type_1148 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_f700c3c34968abdf(swig_intgo arg1, swig_type_1149 arg2);
-extern swig_type_1150 _wrap_rpc_arguments_cdist_f700c3c34968abdf(swig_type_1151 arg1, swig_type_1152 arg2, swig_voidp arg3);
-extern swig_type_1153 _wrap_Text_text_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1154 _wrap_Text_explain_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1155 arg2);
-extern swig_type_1156 _wrap_Text_explain_dataset_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1157 arg2);
-extern swig_type_1158 _wrap_Text_explain_topology_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1159 arg2);
-extern swig_type_1160 _wrap_Text_describe_value_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1161 arg2);
-extern swig_type_1162 _wrap_Text_describe_variable_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1163 arg2);
-extern swig_type_1164 _wrap_Text_write_trace_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1165 arg2);
-extern swig_type_1166 _wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1167 arg2);
-extern swig_type_1168 _wrap_Text_write_server_trace_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1169 arg2);
-extern swig_type_1170 _wrap_Text_write_metrics_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1171 arg2, swig_type_1172 arg3);
-extern swig_type_1173 _wrap_Text_explain_cluster_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1174 arg2);
-extern swig_type_1175 _wrap_Text_expand_host_list_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1176 arg2);
+extern void _wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1136 arg2, swig_type_1137 arg3);
+extern void _wrap_dist_halo_set_low_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1138 arg2, swig_type_1139 arg3);
+extern void _wrap_dist_halo_set_high_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1140 arg2, swig_type_1141 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1142 arg2, swig_type_1143 arg3);
+extern swig_type_1144 _wrap_dist_halo_exchange_cdist_f700c3c34968abdf(swig_type_1145 arg1, swig_type_1146 arg2, uintptr_t arg3, swig_type_1147 arg4, uintptr_t arg5);
+extern swig_type_1148 _wrap_dist_reshard_cdist_f700c3c34968abdf(swig_type_1149 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1150 arg4, swig_type_1151 arg5, uintptr_t arg6);
+extern swig_type_1152 _wrap_dist_reshard_bytes_cdist_f700c3c34968abdf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_f700c3c34968abdf(swig_intgo arg1, swig_type_1153 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_f700c3c34968abdf(swig_intgo arg1, swig_type_1154 arg2);
+extern swig_type_1155 _wrap_rpc_arguments_cdist_f700c3c34968abdf(swig_type_1156 arg1, swig_type_1157 arg2, swig_voidp arg3);
+extern swig_type_1158 _wrap_Text_text_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern swig_type_1159 _wrap_Text_explain_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1160 arg2);
+extern swig_type_1161 _wrap_Text_explain_dataset_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1162 arg2);
+extern swig_type_1163 _wrap_Text_explain_topology_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1164 arg2);
+extern swig_type_1165 _wrap_Text_describe_value_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1166 arg2);
+extern swig_type_1167 _wrap_Text_describe_variable_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1168 arg2);
+extern swig_type_1169 _wrap_Text_write_trace_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1170 arg2);
+extern swig_type_1171 _wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1172 arg2);
+extern swig_type_1173 _wrap_Text_write_server_trace_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1174 arg2);
+extern swig_type_1175 _wrap_Text_write_metrics_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1176 arg2, swig_type_1177 arg3);
+extern swig_type_1178 _wrap_Text_explain_cluster_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1179 arg2);
+extern swig_type_1180 _wrap_Text_expand_host_list_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1181 arg2);
 extern uintptr_t _wrap_new_Text_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_Text_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1177 _wrap_Stragglers_read_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1178 arg2);
-extern swig_type_1179 _wrap_Stragglers_size_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1180 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1181 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1182 arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1183 arg2);
-extern swig_type_1184 _wrap_Stragglers_rounds_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1185 arg2);
-extern swig_type_1186 _wrap_Stragglers_times_last_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1187 arg2);
-extern swig_type_1188 _wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1189 arg2);
-extern swig_type_1190 _wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1191 arg2);
-extern swig_type_1192 _wrap_Stragglers_tag_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1193 arg2);
+extern swig_type_1182 _wrap_Stragglers_read_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1183 arg2);
+extern swig_type_1184 _wrap_Stragglers_size_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1185 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1186 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1187 arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1188 arg2);
+extern swig_type_1189 _wrap_Stragglers_rounds_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1190 arg2);
+extern swig_type_1191 _wrap_Stragglers_times_last_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1192 arg2);
+extern swig_type_1193 _wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1194 arg2);
+extern swig_type_1195 _wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1196 arg2);
+extern swig_type_1197 _wrap_Stragglers_tag_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1198 arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_Stragglers_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1194 _wrap_Numbers_size_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1195 _wrap_Numbers_at_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1196 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1197 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1198 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1199 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1200 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1201 arg2);
-extern swig_type_1202 _wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1203 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_1204 _wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1205 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1199 _wrap_Numbers_size_cdist_f700c3c34968abdf(uintptr_t arg1);
+extern swig_type_1200 _wrap_Numbers_at_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1201 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1202 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1203 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1204 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1205 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1206 arg2);
+extern swig_type_1207 _wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1208 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1209 _wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1210 arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_f700c3c34968abdf(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_f700c3c34968abdf(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1206 _wrap_Numbers_partition_shard_cdist_f700c3c34968abdf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_1207 _wrap_Numbers_value_shard_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1208 arg2, swig_intgo arg3, swig_type_1209 arg4);
-extern swig_type_1210 _wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1211 arg2);
+extern swig_type_1211 _wrap_Numbers_partition_shard_cdist_f700c3c34968abdf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_1212 _wrap_Numbers_value_shard_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1213 arg2, swig_intgo arg3, swig_type_1214 arg4);
+extern swig_type_1215 _wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1216 arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_Numbers_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1212 _wrap_topology_from_serialized_cdist_f700c3c34968abdf(swig_type_1213 arg1, swig_type_1214 arg2, swig_voidp arg3);
-extern swig_type_1215 _wrap_split_to_logical_devices_cdist_f700c3c34968abdf(swig_type_1216 arg1, swig_type_1217 arg2, swig_type_1218 arg3, swig_type_1219 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_f700c3c34968abdf(swig_type_1220 arg1, swig_type_1221 arg2, swig_type_1222 arg3);
-extern void _wrap_set_number_at_cdist_f700c3c34968abdf(swig_type_1223 arg1, swig_type_1224 arg2, swig_type_1225 arg3);
-extern void _wrap_Destinations_add_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1226 arg2, swig_type_1227 arg3, swig_type_1228 arg4);
+extern swig_type_1217 _wrap_topology_from_serialized_cdist_f700c3c34968abdf(swig_type_1218 arg1, swig_type_1219 arg2, swig_voidp arg3);
+extern swig_type_1220 _wrap_split_to_logical_devices_cdist_f700c3c34968abdf(swig_type_1221 arg1, swig_type_1222 arg2, swig_type_1223 arg3, swig_type_1224 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_f700c3c34968abdf(swig_type_1225 arg1, swig_type_1226 arg2, swig_type_1227 arg3);
+extern void _wrap_set_number_at_cdist_f700c3c34968abdf(swig_type_1228 arg1, swig_type_1229 arg2, swig_type_1230 arg3);
+extern void _wrap_Destinations_add_cdist_f700c3c34968abdf(uintptr_t arg1, swig_type_1231 arg2, swig_type_1232 arg3, swig_type_1233 arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_f700c3c34968abdf(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_f700c3c34968abdf(void);
 extern void _wrap_delete_Destinations_cdist_f700c3c34968abdf(uintptr_t arg1);
-extern swig_type_1229 _wrap_quick_all_reduce_cdist_f700c3c34968abdf(swig_type_1230 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1231 arg4, swig_type_1232 arg5, swig_type_1233 arg6, swig_type_1234 arg7);
-extern swig_type_1235 _wrap_quick_broadcast_cdist_f700c3c34968abdf(swig_type_1236 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1237 arg4, swig_type_1238 arg5, swig_type_1239 arg6, swig_type_1240 arg7);
-extern swig_type_1241 _wrap_run_until_cdist_f700c3c34968abdf(swig_type_1242 arg1, swig_type_1243 arg2, swig_type_1244 arg3);
-extern swig_type_1245 _wrap_quick_barrier_cdist_f700c3c34968abdf(swig_type_1246 arg1, swig_type_1247 arg2, swig_type_1248 arg3);
+extern swig_type_1234 _wrap_quick_all_reduce_cdist_f700c3c34968abdf(swig_type_1235 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1236 arg4, swig_type_1237 arg5, swig_type_1238 arg6, swig_type_1239 arg7);
+extern swig_type_1240 _wrap_quick_broadcast_cdist_f700c3c34968abdf(swig_type_1241 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1242 arg4, swig_type_1243 arg5, swig_type_1244 arg6, swig_type_1245 arg7);
+extern swig_type_1246 _wrap_run_until_cdist_f700c3c34968abdf(swig_type_1247 arg1, swig_type_1248 arg2, swig_type_1249 arg3);
+extern swig_type_1250 _wrap_quick_barrier_cdist_f700c3c34968abdf(swig_type_1251 arg1, swig_type_1252 arg2, swig_type_1253 arg3);
 #undef intgo
 */
 import "C"
@@ -10784,10 +10797,101 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	return swig_r_1
 }
 
+type SwigcptrDist_checkpoint_map_options uintptr
+
+func (p SwigcptrDist_checkpoint_map_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_checkpoint_map_options) SwigIsDist_checkpoint_map_options() {
+}
+
+func (arg1 SwigcptrDist_checkpoint_map_options) SetCopy(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_checkpoint_map_options_copy_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_checkpoint_map_options) GetCopy() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_checkpoint_map_options_copy_get_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_checkpoint_map_options) SetVerify(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_checkpoint_map_options_verify_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_checkpoint_map_options) GetVerify() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_checkpoint_map_options_verify_get_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_checkpoint_map_options() (_swig_ret Dist_checkpoint_map_options) {
+	var swig_r Dist_checkpoint_map_options
+	swig_r = (Dist_checkpoint_map_options)(SwigcptrDist_checkpoint_map_options(C._wrap_new_dist_checkpoint_map_options_cdist_f700c3c34968abdf()))
+	return swig_r
+}
+
+func DeleteDist_checkpoint_map_options(arg1 Dist_checkpoint_map_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_checkpoint_map_options_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_checkpoint_map_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_checkpoint_map_options()
+	SetCopy(arg2 int)
+	GetCopy() (_swig_ret int)
+	SetVerify(arg2 int)
+	GetVerify() (_swig_ret int)
+}
+
+func Dist_checkpoint_map(arg1 int64, arg2 string, arg3 Dist_checkpoint_map_options, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_checkpoint_map_cdist_f700c3c34968abdf(C.swig_type_810(_swig_i_0), *(*C.swig_type_811)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_f700c3c34968abdf(C.swig_type_813(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(C.swig_type_810(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_f700c3c34968abdf(C.swig_type_815(_swig_i_0)))
 	return swig_r
 }
 
@@ -10795,7 +10899,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(C.swig_type_812(_swig_i_0), C.swig_type_813(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_f700c3c34968abdf(C.swig_type_817(_swig_i_0), C.swig_type_818(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10806,7 +10910,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(C.swig_type_815(_swig_i_0), *(*C.swig_type_816)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_f700c3c34968abdf(C.swig_type_820(_swig_i_0), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10818,7 +10922,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(C.swig_type_817(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_f700c3c34968abdf(C.swig_type_822(_swig_i_0))
 }
 
 func _swig_getDIST_PREEMPTION_NONE() (_swig_ret int) {
@@ -10854,7 +10958,7 @@ func (p SwigcptrDist_preemption_options) SwigIsDist_preemption_options() {
 func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_818)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_preemption_options_path_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10873,7 +10977,7 @@ func (arg1 SwigcptrDist_preemption_options) GetPath() (_swig_ret string) {
 func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_820(_swig_i_1))
+	C._wrap_dist_preemption_options_grace_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_825(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_preemption_options) GetGrace_ns() (_swig_ret int64) {
@@ -10898,7 +11002,7 @@ func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_822)(unsafe.Pointer(&_swig_i_1)), C.swig_type_823(_swig_i_2))
+	C._wrap_dist_preemption_options_set_variables_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_1)), C.swig_type_828(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10919,7 +11023,7 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(C.swig_type_825(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_f700c3c34968abdf(C.swig_type_830(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10932,12 +11036,12 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 
 func Dist_preemption_handler_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(C.swig_type_826(_swig_i_0))
+	C._wrap_dist_preemption_handler_destroy_cdist_f700c3c34968abdf(C.swig_type_831(_swig_i_0))
 }
 
 func Dist_preemption_notify(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_notify_cdist_f700c3c34968abdf(C.swig_type_827(_swig_i_0))
+	C._wrap_dist_preemption_notify_cdist_f700c3c34968abdf(C.swig_type_832(_swig_i_0))
 }
 
 func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
@@ -10945,7 +11049,7 @@ func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_preemption_run_cdist_f700c3c34968abdf(C.swig_type_829(_swig_i_0), C.swig_type_830(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_run_cdist_f700c3c34968abdf(C.swig_type_834(_swig_i_0), C.swig_type_835(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10961,7 +11065,7 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(C.swig_type_832(_swig_i_0), C.swig_type_833(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_f700c3c34968abdf(C.swig_type_837(_swig_i_0), C.swig_type_838(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10974,13 +11078,13 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 
 func Dist_preemption_count_run(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(C.swig_type_834(_swig_i_0))
+	C._wrap_dist_preemption_count_run_cdist_f700c3c34968abdf(C.swig_type_839(_swig_i_0))
 }
 
 func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(C.swig_type_836(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_f700c3c34968abdf(C.swig_type_841(_swig_i_0)))
 	return swig_r
 }
 
@@ -11056,7 +11160,7 @@ func Dist_rpc_server_create(arg1 *string, arg2 string, arg3 Dist_rpc_server_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(*(*C.swig_type_838)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_839)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_server_create_cdist_f700c3c34968abdf(*(*C.swig_type_843)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_844)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -11078,7 +11182,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(C.swig_type_841(_swig_i_0), *(*C.swig_type_842)(unsafe.Pointer(&_swig_i_1)), C.swig_type_843(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_server_register_cdist_f700c3c34968abdf(C.swig_type_846(_swig_i_0), *(*C.swig_type_847)(unsafe.Pointer(&_swig_i_1)), C.swig_type_848(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11095,7 +11199,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(C.swig_type_845(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_start_cdist_f700c3c34968abdf(C.swig_type_850(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11109,7 +11213,7 @@ func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(C.swig_type_847(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_address_cdist_f700c3c34968abdf(C.swig_type_852(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11119,7 +11223,7 @@ func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 func Dist_rpc_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(C.swig_type_849(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_f700c3c34968abdf(C.swig_type_854(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11142,7 +11246,7 @@ func (p SwigcptrDist_rpc_client_options) SwigIsDist_rpc_client_options() {
 func (arg1 SwigcptrDist_rpc_client_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_850(_swig_i_1))
+	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_855(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_client_options) GetTimeout_ns() (_swig_ret int64) {
@@ -11187,7 +11291,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(*(*C.swig_type_853)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_854)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_client_create_cdist_f700c3c34968abdf(*(*C.swig_type_858)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_859)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -11206,7 +11310,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 
 func Dist_rpc_client_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(C.swig_type_855(_swig_i_0))
+	C._wrap_dist_rpc_client_destroy_cdist_f700c3c34968abdf(C.swig_type_860(_swig_i_0))
 }
 
 type SwigcptrDist_rpc_call_options uintptr
@@ -11221,7 +11325,7 @@ func (p SwigcptrDist_rpc_call_options) SwigIsDist_rpc_call_options() {
 func (arg1 SwigcptrDist_rpc_call_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_856(_swig_i_1))
+	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_861(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
@@ -11234,7 +11338,7 @@ func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_rpc_call_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_858(_swig_i_1))
+	C._wrap_dist_rpc_call_options_cancel_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_863(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetCancel() (_swig_ret int64) {
@@ -11271,7 +11375,7 @@ func Dist_rpc_call(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_optio
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_call_cdist_f700c3c34968abdf(C.swig_type_861(_swig_i_0), *(*C.swig_type_862)(unsafe.Pointer(&_swig_i_1)), C.swig_type_863(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_call_cdist_f700c3c34968abdf(C.swig_type_866(_swig_i_0), *(*C.swig_type_867)(unsafe.Pointer(&_swig_i_1)), C.swig_type_868(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11292,7 +11396,7 @@ func Dist_rpc_begin(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_begin_cdist_f700c3c34968abdf(C.swig_type_865(_swig_i_0), *(*C.swig_type_866)(unsafe.Pointer(&_swig_i_1)), C.swig_type_867(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_begin_cdist_f700c3c34968abdf(C.swig_type_870(_swig_i_0), *(*C.swig_type_871)(unsafe.Pointer(&_swig_i_1)), C.swig_type_872(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11311,7 +11415,7 @@ func Dist_rpc_client_methods(arg1 int64, arg2 Dist_rpc_call_options, arg3 *int64
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(C.swig_type_869(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_f700c3c34968abdf(C.swig_type_874(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11327,7 +11431,7 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_remote_value_get_cdist_f700c3c34968abdf(C.swig_type_871(_swig_i_0), C.swig_type_872(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_remote_value_get_cdist_f700c3c34968abdf(C.swig_type_876(_swig_i_0), C.swig_type_877(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11341,25 +11445,25 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 func Dist_remote_value_ready(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(C.swig_type_873(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_f700c3c34968abdf(C.swig_type_878(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_cancel(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(C.swig_type_874(_swig_i_0))
+	C._wrap_dist_remote_value_cancel_cdist_f700c3c34968abdf(C.swig_type_879(_swig_i_0))
 }
 
 func Dist_remote_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(C.swig_type_876(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_f700c3c34968abdf(C.swig_type_881(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_release_cdist_f700c3c34968abdf(C.swig_type_877(_swig_i_0))
+	C._wrap_dist_remote_value_release_cdist_f700c3c34968abdf(C.swig_type_882(_swig_i_0))
 }
 
 type SwigcptrDist_server_options uintptr
@@ -11387,7 +11491,7 @@ func (arg1 SwigcptrDist_server_options) GetNum_threads() (_swig_ret int) {
 func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_878)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_server_options_bind_address_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_883)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11406,7 +11510,7 @@ func (arg1 SwigcptrDist_server_options) GetBind_address() (_swig_ret string) {
 func (arg1 SwigcptrDist_server_options) SetStart_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_880(_swig_i_1))
+	C._wrap_dist_server_options_start_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_885(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) {
@@ -11419,7 +11523,7 @@ func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) 
 func (arg1 SwigcptrDist_server_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_882(_swig_i_1))
+	C._wrap_dist_server_options_max_message_bytes_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_887(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetMax_message_bytes() (_swig_ret int64) {
@@ -11466,7 +11570,7 @@ func Dist_server_create(arg1 int64, arg2 string, arg3 int, arg4 Dist_server_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_server_create_cdist_f700c3c34968abdf(C.swig_type_885(_swig_i_0), *(*C.swig_type_886)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_server_create_cdist_f700c3c34968abdf(C.swig_type_890(_swig_i_0), *(*C.swig_type_891)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11500,7 +11604,7 @@ func Dist_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_cdist_f700c3c34968abdf(C.swig_type_889(_swig_i_0), *(*C.swig_type_890)(unsafe.Pointer(&_swig_i_1)), C.swig_type_891(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_cdist_f700c3c34968abdf(C.swig_type_894(_swig_i_0), *(*C.swig_type_895)(unsafe.Pointer(&_swig_i_1)), C.swig_type_896(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11519,7 +11623,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_update_cdist_f700c3c34968abdf(C.swig_type_893(_swig_i_0), *(*C.swig_type_894)(unsafe.Pointer(&_swig_i_1)), C.swig_type_895(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_update_cdist_f700c3c34968abdf(C.swig_type_898(_swig_i_0), *(*C.swig_type_899)(unsafe.Pointer(&_swig_i_1)), C.swig_type_900(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11536,7 +11640,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 func Dist_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_start_cdist_f700c3c34968abdf(C.swig_type_897(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_start_cdist_f700c3c34968abdf(C.swig_type_902(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11550,7 +11654,7 @@ func Dist_server_start(arg1 int64) (_swig_ret error) {
 func Dist_server_target(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_target_cdist_f700c3c34968abdf(C.swig_type_899(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_target_cdist_f700c3c34968abdf(C.swig_type_904(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11562,7 +11666,7 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_join_cdist_f700c3c34968abdf(C.swig_type_901(_swig_i_0), C.swig_type_902(_swig_i_1), C.swig_type_903(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_join_cdist_f700c3c34968abdf(C.swig_type_906(_swig_i_0), C.swig_type_907(_swig_i_1), C.swig_type_908(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11575,13 +11679,13 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_server_stop(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_stop_cdist_f700c3c34968abdf(C.swig_type_904(_swig_i_0))
+	C._wrap_dist_server_stop_cdist_f700c3c34968abdf(C.swig_type_909(_swig_i_0))
 }
 
 func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_destroy_cdist_f700c3c34968abdf(C.swig_type_906(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_destroy_cdist_f700c3c34968abdf(C.swig_type_911(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11595,7 +11699,7 @@ func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 func Dist_closure_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_closure_name_cdist_f700c3c34968abdf(C.swig_type_908(_swig_i_0))
+	swig_r_p := C._wrap_dist_closure_name_cdist_f700c3c34968abdf(C.swig_type_913(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11605,21 +11709,21 @@ func Dist_closure_name(arg1 int64) (_swig_ret string) {
 func Dist_closure_id(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_id_cdist_f700c3c34968abdf(C.swig_type_910(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_id_cdist_f700c3c34968abdf(C.swig_type_915(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_worker(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_closure_worker_cdist_f700c3c34968abdf(C.swig_type_911(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_closure_worker_cdist_f700c3c34968abdf(C.swig_type_916(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_cancel(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_f700c3c34968abdf(C.swig_type_913(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_f700c3c34968abdf(C.swig_type_918(_swig_i_0)))
 	return swig_r
 }
 
@@ -11632,7 +11736,7 @@ func Dist_closure_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_cdist_f700c3c34968abdf(C.swig_type_915(_swig_i_0), *(*C.swig_type_916)(unsafe.Pointer(&_swig_i_1)), C.swig_type_917(_swig_i_2), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_closure_read_cdist_f700c3c34968abdf(C.swig_type_920(_swig_i_0), *(*C.swig_type_921)(unsafe.Pointer(&_swig_i_1)), C.swig_type_922(_swig_i_2), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -11655,7 +11759,7 @@ func Dist_closure_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(C.swig_type_920(_swig_i_0), *(*C.swig_type_921)(unsafe.Pointer(&_swig_i_1)), C.swig_type_922(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_read_rows_cdist_f700c3c34968abdf(C.swig_type_925(_swig_i_0), *(*C.swig_type_926)(unsafe.Pointer(&_swig_i_1)), C.swig_type_927(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11675,7 +11779,7 @@ func Dist_closure_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_assign_cdist_f700c3c34968abdf(C.swig_type_924(_swig_i_0), *(*C.swig_type_925)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_926(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_assign_cdist_f700c3c34968abdf(C.swig_type_929(_swig_i_0), *(*C.swig_type_930)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_931(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11695,7 +11799,7 @@ func Dist_closure_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_scatter_cdist_f700c3c34968abdf(C.swig_type_928(_swig_i_0), *(*C.swig_type_929)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_930(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_scatter_cdist_f700c3c34968abdf(C.swig_type_933(_swig_i_0), *(*C.swig_type_934)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_935(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11719,7 +11823,7 @@ func Dist_closure_update(arg1 int64, arg2 string, arg3 []string, arg4 int64, arg
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_closure_update_cdist_f700c3c34968abdf(C.swig_type_932(_swig_i_0), *(*C.swig_type_933)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_934)(unsafe.Pointer(&_swig_i_2)), C.swig_type_935(_swig_i_3), C.swig_type_936(_swig_i_4))
+	swig_r_p := C._wrap_dist_closure_update_cdist_f700c3c34968abdf(C.swig_type_937(_swig_i_0), *(*C.swig_type_938)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_939)(unsafe.Pointer(&_swig_i_2)), C.swig_type_940(_swig_i_3), C.swig_type_941(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11741,7 +11845,7 @@ func Dist_closure_per_worker(arg1 int64, arg2 string, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(C.swig_type_938(_swig_i_0), *(*C.swig_type_939)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_closure_per_worker_cdist_f700c3c34968abdf(C.swig_type_943(_swig_i_0), *(*C.swig_type_944)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11806,7 +11910,7 @@ func (arg1 SwigcptrDist_coordinator_options) GetMax_losses() (_swig_ret int) {
 func (arg1 SwigcptrDist_coordinator_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_940(_swig_i_1))
+	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_945(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
@@ -11819,7 +11923,7 @@ func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_942(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_947(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetMax_message_bytes() (_swig_ret int64) {
@@ -11843,7 +11947,7 @@ func DeleteDist_coordinator_options(arg1 Dist_coordinator_options) {
 func (arg1 SwigcptrDist_coordinator_options) Set_partitioner(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_944(_swig_i_1))
+	C._wrap_dist_coordinator_options_set_partitioner_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_949(_swig_i_1))
 }
 
 type Dist_coordinator_options interface {
@@ -11867,7 +11971,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_create_cdist_f700c3c34968abdf(C.swig_type_946(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_create_cdist_f700c3c34968abdf(C.swig_type_951(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11880,7 +11984,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 
 func Dist_coordinator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(C.swig_type_947(_swig_i_0))
+	C._wrap_dist_coordinator_destroy_cdist_f700c3c34968abdf(C.swig_type_952(_swig_i_0))
 }
 
 type SwigcptrDist_ps_variable_options uintptr
@@ -11908,7 +12012,7 @@ func (arg1 SwigcptrDist_ps_variable_options) GetMax_staleness() (_swig_ret int) 
 func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_948)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_953)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11939,7 +12043,7 @@ func (arg1 SwigcptrDist_ps_variable_options) Set_partitions(arg2 []int64, arg3 i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_950)(unsafe.Pointer(&_swig_i_1)), C.swig_type_951(_swig_i_2))
+	C._wrap_dist_ps_variable_options_set_partitions_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_955)(unsafe.Pointer(&_swig_i_1)), C.swig_type_956(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11961,7 +12065,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
-	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(C.swig_type_953(_swig_i_0), *(*C.swig_type_954)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_955)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_f700c3c34968abdf(C.swig_type_958(_swig_i_0), *(*C.swig_type_959)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_960)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11981,7 +12085,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 func Dist_coordinator_num_variables(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(C.swig_type_957(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_f700c3c34968abdf(C.swig_type_962(_swig_i_0)))
 	return swig_r
 }
 
@@ -11989,7 +12093,7 @@ func Dist_coordinator_variable_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(C.swig_type_959(_swig_i_0), C.swig_type_960(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_f700c3c34968abdf(C.swig_type_964(_swig_i_0), C.swig_type_965(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12002,7 +12106,7 @@ func Dist_coordinator_variable_spec(arg1 int64, arg2 string, arg3 []int64, arg4 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(C.swig_type_962(_swig_i_0), *(*C.swig_type_963)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_964)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_f700c3c34968abdf(C.swig_type_967(_swig_i_0), *(*C.swig_type_968)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_969)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12027,7 +12131,7 @@ func Dist_coordinator_variable_part(arg1 int64, arg2 string, arg3 int64, arg4 *s
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(C.swig_type_966(_swig_i_0), *(*C.swig_type_967)(unsafe.Pointer(&_swig_i_1)), C.swig_type_968(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_f700c3c34968abdf(C.swig_type_971(_swig_i_0), *(*C.swig_type_972)(unsafe.Pointer(&_swig_i_1)), C.swig_type_973(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -12055,7 +12159,7 @@ func Dist_coordinator_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_cdist_f700c3c34968abdf(C.swig_type_970(_swig_i_0), *(*C.swig_type_971)(unsafe.Pointer(&_swig_i_1)), C.swig_type_972(_swig_i_2), *(*C.swig_type_973)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_coordinator_read_cdist_f700c3c34968abdf(C.swig_type_975(_swig_i_0), *(*C.swig_type_976)(unsafe.Pointer(&_swig_i_1)), C.swig_type_977(_swig_i_2), *(*C.swig_type_978)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -12078,7 +12182,7 @@ func Dist_coordinator_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(C.swig_type_975(_swig_i_0), *(*C.swig_type_976)(unsafe.Pointer(&_swig_i_1)), C.swig_type_977(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_f700c3c34968abdf(C.swig_type_980(_swig_i_0), *(*C.swig_type_981)(unsafe.Pointer(&_swig_i_1)), C.swig_type_982(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12098,7 +12202,7 @@ func Dist_coordinator_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(C.swig_type_979(_swig_i_0), *(*C.swig_type_980)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_981(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_assign_cdist_f700c3c34968abdf(C.swig_type_984(_swig_i_0), *(*C.swig_type_985)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_986(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12118,7 +12222,7 @@ func Dist_coordinator_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(C.swig_type_983(_swig_i_0), *(*C.swig_type_984)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_985(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_f700c3c34968abdf(C.swig_type_988(_swig_i_0), *(*C.swig_type_989)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_990(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12142,7 +12246,7 @@ func Dist_coordinator_update(arg1 int64, arg2 string, arg3 []string, arg4 int64,
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_update_cdist_f700c3c34968abdf(C.swig_type_987(_swig_i_0), *(*C.swig_type_988)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_989)(unsafe.Pointer(&_swig_i_2)), C.swig_type_990(_swig_i_3), C.swig_type_991(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_update_cdist_f700c3c34968abdf(C.swig_type_992(_swig_i_0), *(*C.swig_type_993)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_994)(unsafe.Pointer(&_swig_i_2)), C.swig_type_995(_swig_i_3), C.swig_type_996(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12163,7 +12267,7 @@ func Dist_coordinator_save(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_save_cdist_f700c3c34968abdf(C.swig_type_993(_swig_i_0), *(*C.swig_type_994)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_coordinator_save_cdist_f700c3c34968abdf(C.swig_type_998(_swig_i_0), *(*C.swig_type_999)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12182,7 +12286,7 @@ func Dist_coordinator_restore(arg1 int64, arg2 string, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(C.swig_type_996(_swig_i_0), *(*C.swig_type_997)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_restore_cdist_f700c3c34968abdf(C.swig_type_1001(_swig_i_0), *(*C.swig_type_1002)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12208,7 +12312,7 @@ func (p SwigcptrDist_schedule_options) SwigIsDist_schedule_options() {
 func (arg1 SwigcptrDist_schedule_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_998(_swig_i_1))
+	C._wrap_dist_schedule_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1003(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
@@ -12221,7 +12325,7 @@ func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_schedule_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1000(_swig_i_1))
+	C._wrap_dist_schedule_options_cancel_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1005(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetCancel() (_swig_ret int64) {
@@ -12258,7 +12362,7 @@ func Dist_coordinator_schedule(arg1 int64, arg2 string, arg3 int64, arg4 Dist_sc
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(C.swig_type_1003(_swig_i_0), *(*C.swig_type_1004)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1005(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_f700c3c34968abdf(C.swig_type_1008(_swig_i_0), *(*C.swig_type_1009)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1010(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12277,7 +12381,7 @@ func Dist_coordinator_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_join_cdist_f700c3c34968abdf(C.swig_type_1007(_swig_i_0), C.swig_type_1008(_swig_i_1), C.swig_type_1009(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_join_cdist_f700c3c34968abdf(C.swig_type_1012(_swig_i_0), C.swig_type_1013(_swig_i_1), C.swig_type_1014(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12292,7 +12396,7 @@ func Dist_coordinator_done(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_done_cdist_f700c3c34968abdf(C.swig_type_1011(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_done_cdist_f700c3c34968abdf(C.swig_type_1016(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12309,7 +12413,7 @@ func Dist_coordinator_create_per_worker(arg1 int64, arg2 string, arg3 string, ar
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(C.swig_type_1013(_swig_i_0), *(*C.swig_type_1014)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1015)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1016(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_f700c3c34968abdf(C.swig_type_1018(_swig_i_0), *(*C.swig_type_1019)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1020)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1021(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12377,7 +12481,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetWorkers_up() (_swig_ret int) {
 func (arg1 SwigcptrDist_coordinator_stats) SetQueued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1017(_swig_i_1))
+	C._wrap_dist_coordinator_stats_queued_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1022(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
@@ -12390,7 +12494,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetIn_flight(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1019(_swig_i_1))
+	C._wrap_dist_coordinator_stats_in_flight_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1024(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
@@ -12403,7 +12507,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetScheduled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1021(_swig_i_1))
+	C._wrap_dist_coordinator_stats_scheduled_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1026(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
@@ -12416,7 +12520,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetCompleted(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1023(_swig_i_1))
+	C._wrap_dist_coordinator_stats_completed_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1028(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
@@ -12429,7 +12533,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetFailed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1025(_swig_i_1))
+	C._wrap_dist_coordinator_stats_failed_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1030(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
@@ -12442,7 +12546,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetCancelled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1027(_swig_i_1))
+	C._wrap_dist_coordinator_stats_cancelled_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1032(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
@@ -12455,7 +12559,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetLosses(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1029(_swig_i_1))
+	C._wrap_dist_coordinator_stats_losses_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1034(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
@@ -12468,7 +12572,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetMark(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1031(_swig_i_1))
+	C._wrap_dist_coordinator_stats_mark_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1036(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
@@ -12481,7 +12585,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_sent(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1033(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1038(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
@@ -12494,7 +12598,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_received(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1035(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1040(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_received() (_swig_ret uint64) {
@@ -12550,7 +12654,7 @@ func Dist_coordinator_query(arg1 int64, arg2 Dist_coordinator_stats) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_coordinator_query_cdist_f700c3c34968abdf(C.swig_type_1038(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_query_cdist_f700c3c34968abdf(C.swig_type_1043(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12595,7 +12699,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_f700c3c34968abdf(*(*C.swig_type_1040)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1041(_swig_i_1), *(*C.swig_type_1042)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_f700c3c34968abdf(*(*C.swig_type_1045)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1046(_swig_i_1), *(*C.swig_type_1047)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -12614,7 +12718,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_f700c3c34968abdf(C.swig_type_1043(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_f700c3c34968abdf(C.swig_type_1048(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -12626,7 +12730,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(C.swig_type_1045(_swig_i_0), *(*C.swig_type_1046)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1047)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1048(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_f700c3c34968abdf(C.swig_type_1050(_swig_i_0), *(*C.swig_type_1051)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1052)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1053(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12645,7 +12749,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(C.swig_type_1049(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_f700c3c34968abdf(C.swig_type_1054(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -12666,28 +12770,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(C.swig_type_1051(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_f700c3c34968abdf(C.swig_type_1056(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(C.swig_type_1052(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_f700c3c34968abdf(C.swig_type_1057(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(C.swig_type_1053(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_f700c3c34968abdf(C.swig_type_1058(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(C.swig_type_1055(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_f700c3c34968abdf(C.swig_type_1060(_swig_i_0)))
 	return swig_r
 }
 
@@ -12696,7 +12800,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_f700c3c34968abdf(C.swig_type_1057(_swig_i_0), *(*C.swig_type_1058)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_f700c3c34968abdf(C.swig_type_1062(_swig_i_0), *(*C.swig_type_1063)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12715,7 +12819,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_f700c3c34968abdf(C.swig_type_1060(_swig_i_0), *(*C.swig_type_1061)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_f700c3c34968abdf(C.swig_type_1065(_swig_i_0), *(*C.swig_type_1066)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12734,7 +12838,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(C.swig_type_1063(_swig_i_0), *(*C.swig_type_1064)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_f700c3c34968abdf(C.swig_type_1068(_swig_i_0), *(*C.swig_type_1069)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12755,7 +12859,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(C.swig_type_1066(_swig_i_0), *(*C.swig_type_1067)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1068)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1069)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1070(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_f700c3c34968abdf(C.swig_type_1071(_swig_i_0), *(*C.swig_type_1072)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1073)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1074)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1075(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12782,7 +12886,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(C.swig_type_1072(_swig_i_0), *(*C.swig_type_1073)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1074)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1075)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1076(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_f700c3c34968abdf(C.swig_type_1077(_swig_i_0), *(*C.swig_type_1078)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1079)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1080)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1081(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12810,7 +12914,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(C.swig_type_1078(_swig_i_0), *(*C.swig_type_1079)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1080(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_f700c3c34968abdf(C.swig_type_1083(_swig_i_0), *(*C.swig_type_1084)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1085(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12828,7 +12932,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(C.swig_type_1082(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_f700c3c34968abdf(C.swig_type_1087(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12842,21 +12946,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(C.swig_type_1084(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_f700c3c34968abdf(C.swig_type_1089(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(C.swig_type_1085(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_f700c3c34968abdf(C.swig_type_1090(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(C.swig_type_1086(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_f700c3c34968abdf(C.swig_type_1091(_swig_i_0)))
 	return swig_r
 }
 
@@ -12866,7 +12970,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(C.swig_type_1088(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_f700c3c34968abdf(C.swig_type_1093(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12885,7 +12989,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(C.swig_type_1090(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1091)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1092)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1093(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_f700c3c34968abdf(C.swig_type_1095(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1096)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1097)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1098(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -12910,7 +13014,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(C.swig_type_1095(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1096)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1097)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1098(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_f700c3c34968abdf(C.swig_type_1100(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1101)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1102)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1103(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -13016,7 +13120,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1099)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1100(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1104)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1105(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13026,7 +13130,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1101)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1102(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1106)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1107(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13109,7 +13213,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(C.swig_type_1105(_swig_i_0), C.swig_type_1106(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_f700c3c34968abdf(C.swig_type_1110(_swig_i_0), C.swig_type_1111(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13125,7 +13229,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(C.swig_type_1108(_swig_i_0), C.swig_type_1109(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_f700c3c34968abdf(C.swig_type_1113(_swig_i_0), C.swig_type_1114(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13139,14 +13243,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(C.swig_type_1110(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_f700c3c34968abdf(C.swig_type_1115(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(C.swig_type_1112(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_f700c3c34968abdf(C.swig_type_1117(_swig_i_0)))
 	return swig_r
 }
 
@@ -13154,7 +13258,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_f700c3c34968abdf(C.swig_type_1114(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_f700c3c34968abdf(C.swig_type_1119(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13177,7 +13281,7 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1115(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1120(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
@@ -13190,7 +13294,7 @@ func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1117(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1122(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
@@ -13235,7 +13339,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_f700c3c34968abdf(C.swig_type_1120(_swig_i_0), C.swig_type_1121(_swig_i_1), C.swig_type_1122(_swig_i_2), C.swig_type_1123(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_f700c3c34968abdf(C.swig_type_1125(_swig_i_0), C.swig_type_1126(_swig_i_1), C.swig_type_1127(_swig_i_2), C.swig_type_1128(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13249,7 +13353,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_f700c3c34968abdf(C.swig_type_1124(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_f700c3c34968abdf(C.swig_type_1129(_swig_i_0)))
 	return swig_r
 }
 
@@ -13259,7 +13363,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_f700c3c34968abdf(C.swig_type_1126(_swig_i_0), *(*C.swig_type_1127)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_f700c3c34968abdf(C.swig_type_1131(_swig_i_0), *(*C.swig_type_1132)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13278,7 +13382,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_f700c3c34968abdf(C.swig_type_1129(_swig_i_0), *(*C.swig_type_1130)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_f700c3c34968abdf(C.swig_type_1134(_swig_i_0), *(*C.swig_type_1135)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13329,7 +13433,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1131)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1132(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1137(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13339,7 +13443,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1134(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1138)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1139(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13349,7 +13453,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1135)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1136(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1140)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1141(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13359,7 +13463,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1137)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1138(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1142)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1143(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13383,7 +13487,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_f700c3c34968abdf(C.swig_type_1140(_swig_i_0), *(*C.swig_type_1141)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1142)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_f700c3c34968abdf(C.swig_type_1145(_swig_i_0), *(*C.swig_type_1146)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1147)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13408,7 +13512,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_f700c3c34968abdf(C.swig_type_1144(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1145)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1146)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_f700c3c34968abdf(C.swig_type_1149(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1150)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1151)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -13447,7 +13551,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_f700c3c34968abdf(C.swig_intgo(_swig_i_0), *(*C.swig_type_1148)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_f700c3c34968abdf(C.swig_intgo(_swig_i_0), *(*C.swig_type_1153)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13458,7 +13562,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_f700c3c34968abdf(C.swig_intgo(_swig_i_0), *(*C.swig_type_1149)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_f700c3c34968abdf(C.swig_intgo(_swig_i_0), *(*C.swig_type_1154)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13470,7 +13574,7 @@ func Rpc_arguments(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_rpc_arguments_cdist_f700c3c34968abdf(*(*C.swig_type_1151)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1152(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_rpc_arguments_cdist_f700c3c34968abdf(*(*C.swig_type_1156)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1157(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -13507,7 +13611,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1155(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1160(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13522,7 +13626,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1157(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1162(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13537,7 +13641,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1159(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1164(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13552,7 +13656,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1161(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1166(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13567,7 +13671,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1163(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1168(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13582,7 +13686,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1165(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1170(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13597,7 +13701,7 @@ func (arg1 SwigcptrText) Write_coordinator_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1167(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1172(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13612,7 +13716,7 @@ func (arg1 SwigcptrText) Write_server_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_server_trace_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1169(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_server_trace_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1174(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13628,7 +13732,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1171(_swig_i_1), *(*C.swig_type_1172)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1176(_swig_i_1), *(*C.swig_type_1177)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -13646,7 +13750,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1174(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1179(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13661,7 +13765,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1176)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1181)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13716,7 +13820,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1178(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1183(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13738,7 +13842,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1180(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1185(_swig_i_1)))
 	return swig_r
 }
 
@@ -13746,7 +13850,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1181(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1186(_swig_i_1)))
 	return swig_r
 }
 
@@ -13754,7 +13858,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1182(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1187(_swig_i_1)))
 	return swig_r
 }
 
@@ -13762,7 +13866,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1183(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1188(_swig_i_1)))
 	return swig_r
 }
 
@@ -13770,7 +13874,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1185(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1190(_swig_i_1)))
 	return swig_r
 }
 
@@ -13778,7 +13882,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1187(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1192(_swig_i_1)))
 	return swig_r
 }
 
@@ -13786,7 +13890,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1189(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1194(_swig_i_1)))
 	return swig_r
 }
 
@@ -13794,7 +13898,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1191(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1196(_swig_i_1)))
 	return swig_r
 }
 
@@ -13802,7 +13906,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1193(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1198(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13856,38 +13960,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1196(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1201(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1197(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1202(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1198(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1203(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1199(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1204(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1200(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1205(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1201(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1206(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -13896,7 +14000,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1203(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1208(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13913,7 +14017,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1205(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1210(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13958,7 +14062,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1208(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1209)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1213(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1214)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -13976,7 +14080,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1211(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1216(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14022,7 +14126,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_f700c3c34968abdf(*(*C.swig_type_1213)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1214(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_f700c3c34968abdf(*(*C.swig_type_1218)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1219(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -14044,7 +14148,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_f700c3c34968abdf(C.swig_type_1216(_swig_i_0), C.swig_type_1217(_swig_i_1), *(*C.swig_type_1218)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1219(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_f700c3c34968abdf(C.swig_type_1221(_swig_i_0), C.swig_type_1222(_swig_i_1), *(*C.swig_type_1223)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1224(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -14062,7 +14166,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_f700c3c34968abdf(C.swig_type_1220(_swig_i_0), C.swig_type_1221(_swig_i_1), *(*C.swig_type_1222)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_f700c3c34968abdf(C.swig_type_1225(_swig_i_0), C.swig_type_1226(_swig_i_1), *(*C.swig_type_1227)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -14072,7 +14176,7 @@ func Set_number_at(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_set_number_at_cdist_f700c3c34968abdf(C.swig_type_1223(_swig_i_0), C.swig_type_1224(_swig_i_1), C.swig_type_1225(_swig_i_2))
+	C._wrap_set_number_at_cdist_f700c3c34968abdf(C.swig_type_1228(_swig_i_0), C.swig_type_1229(_swig_i_1), C.swig_type_1230(_swig_i_2))
 }
 
 type SwigcptrDestinations uintptr
@@ -14089,7 +14193,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1226(_swig_i_1), C.swig_type_1227(_swig_i_2), *(*C.swig_type_1228)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_f700c3c34968abdf(C.uintptr_t(_swig_i_0), C.swig_type_1231(_swig_i_1), C.swig_type_1232(_swig_i_2), *(*C.swig_type_1233)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -14129,7 +14233,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_f700c3c34968abdf(C.swig_type_1230(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1231)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1232(_swig_i_4), *(*C.swig_type_1233)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1234(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_f700c3c34968abdf(C.swig_type_1235(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1236)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1237(_swig_i_4), *(*C.swig_type_1238)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1239(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14155,7 +14259,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_f700c3c34968abdf(C.swig_type_1236(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1237)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1238(_swig_i_4), *(*C.swig_type_1239)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1240(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_f700c3c34968abdf(C.swig_type_1241(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1242)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1243(_swig_i_4), *(*C.swig_type_1244)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1245(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14177,7 +14281,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_f700c3c34968abdf(C.swig_type_1242(_swig_i_0), C.swig_type_1243(_swig_i_1), C.swig_type_1244(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_f700c3c34968abdf(C.swig_type_1247(_swig_i_0), C.swig_type_1248(_swig_i_1), C.swig_type_1249(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14193,7 +14297,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_f700c3c34968abdf(C.swig_type_1246(_swig_i_0), *(*C.swig_type_1247)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1248(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_f700c3c34968abdf(C.swig_type_1251(_swig_i_0), *(*C.swig_type_1252)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1253(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

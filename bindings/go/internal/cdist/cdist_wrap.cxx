@@ -1045,6 +1045,12 @@ SWIGINTERN void dist_checkpoint_options_set_metadata_keys(dist_checkpoint_option
 SWIGINTERN void dist_checkpoint_options_set_metadata_texts(dist_checkpoint_options *self,char const *const *texts,size_t n){
     self->metadata_texts = dist_swig::keep(self, texts, n);
   }
+SWIGINTERN dist_checkpoint_map_options *new_dist_checkpoint_map_options(){
+    dist_swig::Kept<dist_checkpoint_map_options> *options = new dist_swig::Kept<dist_checkpoint_map_options>();
+    dist_checkpoint_map_options_init(options, sizeof(dist_checkpoint_map_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_checkpoint_map_options(dist_checkpoint_map_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_preemption_options *new_dist_preemption_options(){
     dist_swig::Kept<dist_preemption_options> *options = new dist_swig::Kept<dist_preemption_options>();
     dist_preemption_options_init(options, sizeof(dist_preemption_options));
@@ -14068,6 +14074,134 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_f700c3c34968abdf(long long _swig_go_
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+  dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->copy = arg2;
+  
+}
+
+
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+  dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->copy);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+  dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->verify = arg2;
+  
+}
+
+
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+  dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->verify);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_f700c3c34968abdf() {
+  dist_checkpoint_map_options *result = 0 ;
+  dist_checkpoint_map_options *_swig_go_result;
+  
+  
+  result = (dist_checkpoint_map_options *)new_dist_checkpoint_map_options();
+  *(dist_checkpoint_map_options **)&_swig_go_result = (dist_checkpoint_map_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_checkpoint_map_options_cdist_f700c3c34968abdf(dist_checkpoint_map_options *_swig_go_0) {
+  dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
+  
+  arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
+  
+  delete_dist_checkpoint_map_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_checkpoint_map_cdist_f700c3c34968abdf(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = *(dist_checkpoint_map_options **)&_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_checkpoint_map((dist_checkpoint const *)arg1,(char const *)arg2,(dist_checkpoint_map_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_f700c3c34968abdf(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_checkpoint_map_options **)&_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_checkpoint_map_all((dist_checkpoint const *)arg1,(dist_checkpoint_map_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
   
   return _swig_go_result;
 }

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.libdist.internal.DistModule;
+import org.libdist.internal.dist_checkpoint_map_options;
 import org.libdist.internal.dist_position;
 
 /** A safetensors file of variables: saved and loaded, with any number of replicas, or open for reading. */
@@ -114,6 +115,40 @@ public final class Checkpoint extends NativeObject {
             DistModule.dist_checkpoint_read(handle, Texts.bytes(name, "name"), out);
             return Value.taken(out[0]);
         });
+    }
+
+    /**
+     * A tensor in the file's own memory, which replicas and processes share; it is not to be written. It stays as it is where
+     * another file takes this one's place; where others write into the file, {@link #read} it.
+     *
+     * @param verify compares its checksum, which reads all of it
+     */
+    public Value map(String name, boolean verify) {
+        return mapped(verify, (handle, options, out) ->
+                DistModule.dist_checkpoint_map(handle, Texts.bytes(name, "name"), options, out));
+    }
+
+    /** All tensors in the file's own memory, as a dictionary by their names: {@link #map}. */
+    public Value mapAll(boolean verify) {
+        return mapped(verify, DistModule::dist_checkpoint_map_all);
+    }
+
+    private interface MapCall {
+        void call(long handle, dist_checkpoint_map_options options, long[] out);
+    }
+
+    private Value mapped(boolean verify, MapCall call) {
+        dist_checkpoint_map_options options = new dist_checkpoint_map_options();
+        try {
+            options.setVerify(verify ? 1 : 0);
+            return ask(handle -> {
+                long[] out = new long[1];
+                call.call(handle, options, out);
+                return Value.taken(out[0]);
+            });
+        } finally {
+            options.delete();
+        }
     }
 
     /** All texts of the file, libdist's among them, in its order. */

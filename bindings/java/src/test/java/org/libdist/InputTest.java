@@ -198,6 +198,9 @@ final class InputTest {
                 equal("layer/w", checkpoint.name(0));
                 equal(new Checkpoint.Spec(DType.F32, List.of(2L)), checkpoint.spec("layer/w"));
                 floats(checkpoint.read("layer/w").tensor(), 1, 2);
+                floats(checkpoint.map("layer/w", true).tensor(), 1, 2);
+                floats(checkpoint.mapAll(false).get("layer/w").tensor(), 1, 2);
+                equal(Status.NOT_FOUND, thrown(DistException.class, () -> checkpoint.map("other", false)).status());
                 equal("zwölf", checkpoint.metadata().get("note"));
                 equal(Status.NOT_FOUND, thrown(DistException.class, () -> checkpoint.read("other")).status());
             }
