@@ -8,6 +8,7 @@
  */
 %{
 #include <exception>
+#include <limits>
 %}
 
 %rename(pass_) dist_position::pass; /* a word of Python's */
@@ -138,21 +139,48 @@ static void dist_swig_raise(dist_status status) {
 %{
 namespace dist_swig {
 
-/* The items of a Python sequence of ints, as numbers. */
-template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> *out) {
+/* A number of Python's, where C's type can hold it. `name` is the option or the argument, as C and Python call it. */
+static bool number_of(PyObject *object, const char *, double *out) {
+  *out = PyFloat_AsDouble(object);
+  return !PyErr_Occurred();
+}
+template <class Number> bool number_of(PyObject *object, const char *name, Number *out) {
+  typedef std::numeric_limits<Number> Limits;
+  PyObject *const whole = PyNumber_Index(object);
+  if (!whole) {
+    PyErr_Format(PyExc_TypeError, "%s is a %s: an int is needed", name, Py_TYPE(object)->tp_name);
+    return false;
+  }
+  int beyond = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(whole, &beyond);
+  const bool large = beyond > 0 && !Limits::is_signed; /* fits maybe, though it has the highest of 64 bits */
+  const unsigned long long natural = large ? PyLong_AsUnsignedLongLong(whole) : (unsigned long long)number;
+  bool fits = !beyond && number >= (long long)Limits::min() && (number < 0 || natural <= Limits::max());
+  if (large) fits = !PyErr_Occurred();
+  PyErr_Clear();
+  *out = (Number)natural;
+  if (!fits) {
+    PyErr_Format(PyExc_OverflowError, "%s is %R: it has to be from %lld to %llu", name, whole, (long long)Limits::min(),
+                 (unsigned long long)Limits::max());
+  }
+  Py_DECREF(whole);
+  return fits;
+}
+
+/* The items of a Python sequence, as numbers. */
+template <class Number> bool numbers_of(PyObject *sequence, const char *name, std::vector<Number> *out) {
   PyObject *const items = PySequence_Fast(sequence, "a sequence of numbers is needed");
   if (!items) return false;
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
   out->reserve((size_t)n + 1); /* an empty list is not None */
-  for (Py_ssize_t i = 0; i < n && !PyErr_Occurred(); i++) {
-    PyObject *const item = PySequence_Fast_GET_ITEM(items, i);
-    if (std::is_floating_point<Number>::value)
-      out->push_back((Number)PyFloat_AsDouble(item));
-    else
-      out->push_back((Number)PyLong_AsLongLong(item));
+  bool fit = true;
+  for (Py_ssize_t i = 0; i < n && fit; i++) {
+    Number number = 0;
+    fit = number_of(PySequence_Fast_GET_ITEM(items, i), name, &number);
+    out->push_back(number);
   }
   Py_DECREF(items);
-  return !PyErr_Occurred();
+  return fit;
 }
 
 }  // namespace dist_swig
@@ -169,7 +197,7 @@ template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> 
 %typemap(out) TYPE * %{ $result = PyLong_FromLongLong(dist_swig::number($1)); %}
 %typemap(in) TYPE *const * (std::vector<int64_t> handles) %{
   if ($input != Py_None) {
-    if (!dist_swig::numbers_of($input, &handles)) SWIG_fail;
+    if (!dist_swig::numbers_of($input, "$1_name", &handles)) SWIG_fail;
     $1 = ($1_ltype)handles.data();
   }
 %}
@@ -248,10 +276,20 @@ template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> 
 %enddef
 
 /* ---- Numbers ---------------------------------------------------------------------------------------------------------- */
+%define %dist_number(TYPE)
+%typemap(in) TYPE %{
+  if (!dist_swig::number_of($input, "$1_name", &$1)) SWIG_fail;
+%}
+%enddef
+%dist_number(int32_t)
+%dist_number(int64_t)
+%dist_number(uint64_t)
+%dist_number(size_t)
+
 %define %dist_numbers(TYPE, MAKE)
 %typemap(in) const TYPE * (std::vector<$*1_ltype> numbers) %{
   if ($input != Py_None) {
-    if (!dist_swig::numbers_of($input, &numbers)) SWIG_fail;
+    if (!dist_swig::numbers_of($input, "$1_name", &numbers)) SWIG_fail;
     $1 = numbers.data();
   }
 %}

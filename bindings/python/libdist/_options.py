@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 
 def nanoseconds(seconds: Optional[float]) -> int:
-    """A timeout as C has it: None is the default (0), a negative or infinite one is no limit (-1)."""
+    """A timeout as C has it: None is the default (0), a negative or infinite one is no limit (-1).
+
+    What is longer than 146 years is those: C can add them to any time that there is.
+    """
     if seconds is None:
         return 0
     if seconds < 0 or math.isinf(seconds):
         return -1
-    return max(1, round(seconds * 1e9))
+    return min(max(1, round(seconds * 1e9)), 2**62)
 
 
 class Options(TypedDict, total=False):

@@ -130,9 +130,12 @@ def give(tensor: TensorLike, writable: bool = False) -> Any:
     if writable:
         return memoryview(tensor)  # whatever else can be written to exports a buffer
     array = np.asarray(tensor)
-    if array.dtype.kind == "O":
-        raise TypeError(f"{type(tensor).__name__} is no tensor: give an array, or numbers")
-    return give(array)
+    if array.dtype.kind != "O":
+        return give(array)
+    for number in array.flat:
+        if isinstance(number, int) and not -(2**63) <= number < 2**64:
+            raise OverflowError(f"{number:#x} does not fit 64 bits, the widest integers of libdist: give a float")
+    raise TypeError(f"{type(tensor).__name__} is no tensor: give an array, or numbers")
 
 
 def give_all(tensors: Sequence[TensorLike], writable: bool = False) -> list[Any]:

@@ -229,7 +229,7 @@ class Coordinator(Reader):
 
     def read_rows(self, name: str, indices: Any) -> Array:
         """Rows of a variable, as an embedding is looked up: indices are int32 or int64 [k]."""
-        handle, given = self._native(), values.make(_cdist.dist_get_strategy(), indices)
+        handle, given = self._native(), values.make_tensor(_cdist.dist_get_strategy(), indices)
         rows: Array = interruptible(
             lambda: values.owned(_cdist.dist_coordinator_read_rows(handle, name, given._handle))
         )
@@ -237,7 +237,7 @@ class Coordinator(Reader):
 
     def assign(self, name: str, value: Any, how: int = Assign.SET) -> None:
         """Changes a variable at once: `how` is an Assign."""
-        handle, given = self._native(), values.make(_cdist.dist_get_strategy(), value)
+        handle, given = self._native(), values.make_tensor(_cdist.dist_get_strategy(), value)
         interruptible(lambda: _cdist.dist_coordinator_assign(handle, name, int(how), given._handle))
 
     def scatter(self, name: str, how: int, slices: Any) -> None:

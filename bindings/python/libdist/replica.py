@@ -290,7 +290,7 @@ class Replica(Collectives[Any], Devices):
     def assign_value(self, variable: Variable, value: Any, how: int = Assign.SET, **options: Unpack[Options]) -> None:
         """As assign(); where all replicas give the same Value it is one number for all of them."""
         self._check("dist_replica_assign_value")
-        given = values.make(self.strategy._handle, value, self._seen())
+        given = values.make_tensor(self.strategy._handle, value, self._seen())
         native = native_options(dict(options))
         _cdist.dist_replica_assign_value(self._handle, variable._native(), int(how), given._handle, native)
 

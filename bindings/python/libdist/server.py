@@ -105,13 +105,13 @@ class Closure(Reader):
 
     def read_rows(self, name: str, indices: Any) -> Array:
         """Rows of a variable, as an embedding is looked up: indices are int32 or int64 [k]."""
-        given = values.make(_cdist.dist_get_strategy(), indices)
+        given = values.make_tensor(_cdist.dist_get_strategy(), indices)
         rows: Array = values.owned(_cdist.dist_closure_read_rows(self._native(), name, given._handle))
         return rows
 
     def assign(self, name: str, value: Any, how: int = Assign.SET) -> None:
         """Changes a variable, once the closure has ended well: `how` is an Assign."""
-        given = values.make(_cdist.dist_get_strategy(), value)
+        given = values.make_tensor(_cdist.dist_get_strategy(), value)
         _cdist.dist_closure_assign(self._native(), name, int(how), given._handle)
 
     def scatter(self, name: str, how: int, slices: Any) -> None:

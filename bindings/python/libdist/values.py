@@ -100,7 +100,7 @@ class Value:
     @staticmethod
     def composite(strategy: Strategy, kind: int, parts: Sequence[Any]) -> Value:
         """One thing made of several tensors, by kind: INDEXED_SLICES, RAGGED or SPARSE."""
-        made = [make(strategy._native(), part) for part in parts]
+        made = [make_tensor(strategy._native(), part) for part in parts]
         handles = [part._handle for part in made]
         return Value(_cdist.dist_value_create_composite(strategy._native(), int(kind), handles, len(handles)))
 
@@ -267,6 +267,11 @@ def make(strategy: int, thing: Any, seen: Optional[Seen] = None) -> Value:
     if known is None:
         known = seen.values.setdefault(id(thing), (thing, _leaf(strategy, thing)))
     return known[1]
+
+
+def make_tensor(strategy: int, thing: Any, seen: Optional[Seen] = None) -> Value:
+    """make() where no nest can be meant: lists and tuples are tensors, as they are where a variable is made."""
+    return make(strategy, _tensors.give(thing) if isinstance(thing, (list, tuple)) else thing, seen)
 
 
 def _leaf(strategy: int, thing: Any) -> Value:

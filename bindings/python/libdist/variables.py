@@ -149,7 +149,7 @@ class Variable:
     def assign(self, value: Any, how: int = Assign.SET) -> None:
         """Assigns to every copy: a tensor to all, a per-replica value to each its own."""
         strategy = self._strategy._native("dist_variable_assign")
-        given = values.make(strategy, value)
+        given = values.make_tensor(strategy, value)
         with self._strategy._waiting():
             _cdist.dist_variable_assign(strategy, self._native(), int(how), given._handle)
 

@@ -8,7 +8,18 @@ import unittest
 
 import numpy as np
 
-from libdist import Aborted, FailedPrecondition, InvalidArgument, ReduceOp, Strategy, StrategyKind, Threads, Value, Work
+from libdist import (
+    Aborted,
+    FailedPrecondition,
+    InvalidArgument,
+    ReduceOp,
+    Strategy,
+    StrategyKind,
+    Threads,
+    Value,
+    Work,
+    _cdist,
+)
 
 
 class Mine(Exception):
@@ -79,6 +90,34 @@ class BadInput(unittest.TestCase):
                 with self.assertRaises(ValueError):
                     call()
                 self.assertEqual(strategy.run(ones_reduced), [[2.0, 2.0]] * 2)
+
+    def test_numbers_of_more_than_64_bits(self):
+        with Strategy(1) as strategy:
+            for number in (2**70, -(2**70), [1, 2**70], [[2**70]]):
+                with self.assertRaisesRegex(OverflowError, "^-?0x400000000000000000 does not fit 64 bits"):
+                    strategy.variable(number)
+            with self.assertRaisesRegex(OverflowError, "does not fit 64 bits"):
+                Value.of(strategy, {"a": [2**70]})
+            self.assertEqual(strategy.variable(2**64 - 1).read(), 2**64 - 1)
+
+    def test_options_say_what_does_not_fit(self):
+        with self.assertRaisesRegex(OverflowError, "^num_replicas is 1099511627776: it has to be from -2147483648 to "):
+            Strategy(1 << 40)
+        with self.assertRaisesRegex(TypeError, "^num_replicas is a str: an int is needed"):
+            Strategy("2")
+        tried = 0
+        for name, kind in vars(_cdist).items():
+            if not name.startswith("dist_") or not name.endswith("_options"):
+                continue
+            for field in (field for field in dir(kind) if not field.startswith("_")):
+                value = getattr(options := kind(), field)
+                if type(value) is not int:
+                    continue
+                tried += 1
+                refused = self.assertRaisesRegex(OverflowError, f"^({field} is |int too big)")  # the latter: handles
+                with self.subTest(f"{name}.{field}"), refused:
+                    setattr(options, field, 2**80)
+        self.assertGreater(tried, 80)
 
     def test_overlap_inside_one_buffer(self):
         def step(replica):

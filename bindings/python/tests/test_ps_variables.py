@@ -77,6 +77,24 @@ class Variables(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "slices are a pair"):
             coordinator.scatter("divided", Scatter.ADD, np.zeros(3))
 
+    def test_a_list_is_a_tensor_wherever_one_is_wanted(self):
+        def change(closure):
+            closure.assign_add("v", [[1, 1], (1, 1), [1, 1]])
+            closure.scatter("v", Scatter.ADD, ([[10, 10]], [2]))
+            return closure.read_rows("v", [2])
+
+        coordinator = self.together(1, 1, closures={"change": change})
+        coordinator.create_variable("v", [[1, 2], (3, 4), [5, 6]])
+        coordinator.assign_add("v", [[1, 1], (1, 1), [1, 1]])
+        coordinator.assign("v", ((1, 2), (3, 4), (5, 6)))
+        coordinator.scatter("v", Scatter.ADD, ([[10, 10]], [1]))
+        self.assertEqual(coordinator.read_rows("v", (1, 0)).tolist(), [[13, 14], [1, 2]])
+        self.assertEqual(coordinator.schedule("change").get().tolist(), [[5, 6]])
+        self.assertEqual(coordinator.read_rows("v", [2]).tolist(), [[16, 17]])
+        for change in (coordinator.create_variable, coordinator.assign):
+            with self.assertRaisesRegex(OverflowError, "^0x400000000000000000 does not fit 64 bits"):
+                change("w", [1, 2**70])
+
     def test_a_partitioner_of_the_programs_own(self):
         seen = []
 
