@@ -150,16 +150,19 @@ func codeOf(err error) Code {
 	return code
 }
 
-// wordsOf is what libdist is told, and tells peers, of an error: the core's own words where they were those.
+// wordsOf is what libdist is told, and tells peers, of an error: the core's own words where they were those. A NUL, where C's
+// texts end, is shown, as \0.
 func wordsOf(err error) (text string, told bool) {
 	libdist, ok := err.(*Error)
 	switch {
 	case !ok:
-		return err.Error(), false
+		text = err.Error()
 	case libdist.told != "":
 		return libdist.told, true
+	default:
+		text = libdist.Message
 	}
-	return libdist.Message, false
+	return strings.ReplaceAll(text, "\x00", `\0`), false
 }
 
 // tell gives libdist the words of an error, on the thread whose function it ended, and returns its status.

@@ -119,3 +119,21 @@ func TestErrorsWithANULAreCut(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestANulInAnErrorIsShown(t *testing.T) {
+	s := newStrategy(t, dist.Options{Replicas: 2})
+	for _, mine := range []error{errors.New("row 7\x00rest"), dist.Errorf(dist.ErrNotFound, "row 7\x00rest")} {
+		var told error
+		err := s.Run(background, func(r *dist.Replica) error {
+			if r.ID() == 0 {
+				return mine
+			}
+			told = r.Barrier()
+			return told
+		})
+		if err != mine {
+			t.Errorf("%v came back", err)
+		}
+		fails(t, told, dist.ErrAborted, `row 7\0rest`)
+	}
+}

@@ -24,13 +24,16 @@ final class Texts {
     }
 
     private static String shown(String text) {
-        return text.substring(0, Math.min(text.length(), 40)).replace("\0", "\\0");
+        return escaped(text.substring(0, Math.min(text.length(), 40)));
     }
 
-    /** Of words for people, which come from anywhere: up to a NUL. */
+    private static String escaped(String text) {
+        return text.replace("\0", "\\0");
+    }
+
+    /** Of words for people, which come from anywhere: a NUL in them is shown, as \0. */
     static byte[] words(String text) {
-        int nul = text.indexOf('\0');
-        return bytes(nul < 0 ? text : text.substring(0, nul));
+        return bytes(escaped(text));
     }
 
     /** null stays null. */
