@@ -339,3 +339,8 @@ func codeOf(err error) dist.Code {
 	errors.As(err, &report)
 	return report.Code
 }
+
+func TestACoordinatorIsToBeClosedFirst(t *testing.T) {
+	c := newCluster(t, 1, 1, nil)
+	fails(t, c.strategy.Close(), dist.ErrFailedPrecondition, "the strategy's coordinator is left; close it first")
+}

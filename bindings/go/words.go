@@ -18,6 +18,8 @@ var (
 	// A goroutine that a function was called on keeps its thread.
 	threadWords = strings.NewReplacer("the calling thread", "the calling goroutine", "this thread", "this goroutine",
 		"the thread that", "the goroutine that")
+	// What ends an object.
+	closeWords = strings.NewReplacer("destroy it first", "close it first", "destroy them first", "close them first")
 )
 
 func init() {
@@ -48,7 +50,7 @@ func wordTable(lines string) map[string]string {
 // inGo is a message of the core's in this package's words. What a report quotes of a program's own text keeps its
 // NULLs; names that begin with dist_ or DIST_ are nobody else's.
 func inGo(message string) string {
-	message = threadWords.Replace(message)
+	message = closeWords.Replace(threadWords.Replace(message))
 	if !strings.ContainsAny(message, "_>") && !strings.Contains(message, "NULL") {
 		return message
 	}

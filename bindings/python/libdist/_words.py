@@ -93,6 +93,7 @@ _FORMS = re.compile(
     r"|\boptions->(?P<given>\w+)"
     r"|(?P<time>\b(?:timeout|window|grace)_ns\b)"
     r"|\b(?P<null>NULL)\b"
+    r"|\b(?P<end>destroy)(?= (?:it|them) first\b)"
     r"|\bdist_(?P<function>[a-z]\w*)(?=\(\))"
 )
 
@@ -112,6 +113,8 @@ def _python(found: re.Match[str]) -> str:
         return text.removesuffix("_ns")
     if group == "null":
         return "None"
+    if group == "end":
+        return "close"
     return _function(text)
 
 

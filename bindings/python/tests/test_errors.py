@@ -19,6 +19,7 @@ from libdist import (
     ReduceOp,
     Strategy,
 )
+from libdist._words import in_python
 
 
 class Mine(Exception):
@@ -27,6 +28,12 @@ class Mine(Exception):
 
 def ones_reduced(replica):
     return replica.all_reduce(ReduceOp.SUM, np.ones(2)).tolist()
+
+
+class Words(unittest.TestCase):
+    def test_what_ends_an_object_is_close(self):
+        said = "dist_strategy_destroy(): the strategy's coordinator is left; destroy it first"
+        self.assertEqual(in_python(said), "Strategy.close(): the strategy's coordinator is left; close it first")
 
 
 class Errors(unittest.TestCase):

@@ -18,6 +18,7 @@ final class Words {
             + "|\\bdist_(?<name>[a-z0-9_]+)"
             + "|\\bDIST_(?<constant>[A-Z0-9_]*)(?:\\.\\.\\.)?"
             + "|\\bNULL\\b"
+            + "|\\bdestroy(?= (?:it|them) first\\b)"
             + "|(?<=[a-z])(?<arrow>->)(?=[a-z])"
             + "|\\b(?<field>[a-z]+(?:_[a-z0-9]+)+)\\b");
 
@@ -171,7 +172,11 @@ final class Words {
         if (parts.group("field") != null) {
             return field(parts.group("field"));
         }
-        return word.group().equals("NULL") ? "null" : word.group();
+        return switch (word.group()) {
+            case "NULL" -> "null";
+            case "destroy" -> "close";
+            default -> word.group();
+        };
     }
 
     /** The method, or constructor, or class, that C has as dist_{@code name}. */

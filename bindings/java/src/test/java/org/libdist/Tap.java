@@ -17,7 +17,7 @@ public final class Tap {
     private record Named(String name, Test test) {}
 
     private static final Pattern C_WORD = Pattern.compile(
-            "\\bdist_|\\bDIST_|\\bNULL\\b|[a-z]->[a-z]|_ns\\b|\\b(reduce|initial)_fn\\b|\\bnum_[a-z]");
+            "\\bdist_|\\bDIST_|\\bNULL\\b|[a-z]->[a-z]|_ns\\b|\\b(reduce|initial)_fn\\b|\\bdestroy\\b|\\bnum_[a-z]");
     /** Variables of the environment have one name in all languages. */
     private static final Pattern ENVIRONMENT = Pattern.compile(
             "\\bDIST_(TRANSPORT|REPLICAS|JOB_SECRET|PLAINTEXT|TLS_\\w+|BIND_ADDRESS|LEASE_SECONDS|MODULE_FOLDER)\\b");
