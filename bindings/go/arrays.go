@@ -6,17 +6,6 @@ import "libdist.example/dist/internal/cdist"
 
 // Lists of numbers on their way to and from C, where nested ones are flat and row-major. nil stays nil, which is NULL.
 
-func int32sOf(numbers []int) []int32 {
-	if numbers == nil {
-		return nil
-	}
-	all := make([]int32, len(numbers))
-	for i, n := range numbers {
-		all[i] = int32(int32Of(n))
-	}
-	return all
-}
-
 func int64sOf(numbers []int) []int64 {
 	if numbers == nil {
 		return nil
@@ -44,6 +33,7 @@ func numbersOf(read func(cdist.Numbers) error) ([]int, error) {
 
 // flat makes one list of coordinates [row][column]; all rows have equally many columns, and each has rank numbers.
 func flat(nested [][][]int, rank int, row, column string) (numbers []int32, columns int, err error) {
+	var u uses
 	if len(nested) > 0 {
 		columns = len(nested[0])
 	}
@@ -57,10 +47,10 @@ func flat(nested [][][]int, rank int, row, column string) (numbers []int32, colu
 				return nil, 0, newError(ErrInvalidArgument, "%s %d of %s %d has %d coordinates, not %d",
 					column, j, row, i, len(coordinates), rank)
 			}
-			numbers = append(numbers, int32sOf(coordinates)...)
+			numbers = append(numbers, u.int32s("coordinates", coordinates)...)
 		}
 	}
-	return numbers, columns, nil
+	return numbers, columns, u.err
 }
 
 // nested is flat, back; lists of no rows where the object that had them is closed.

@@ -4,7 +4,6 @@ package dist
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"libdist.example/dist/internal/cdist"
@@ -113,12 +112,7 @@ func (u *uses) spec(s *ClusterSpec) int64 {
 }
 
 // taskID is a task's number as C has it. One that 32 bits do not hold must not become "not given".
-func (u *uses) taskID(id int) int {
-	if id < math.MinInt32 || id > math.MaxInt32 {
-		u.fail(newError(ErrInvalidArgument, "32 bits do not hold the task's number %d", id))
-	}
-	return int32Of(id)
-}
+func (u *uses) taskID(id int) int { return u.int32("the task's number", id) }
 
 // givenType is a task's type as C has it.
 func (u *uses) givenType(taskType string) *string {

@@ -115,7 +115,7 @@ func (h *hostAnswer) answer(question int, taskType string, taskID int, rpcLayer 
 		if err != nil {
 			return err
 		}
-		answer.Set_number(int32Of(number))
+		answer.Set_number(u.int32("NumAccelerators", number))
 	default:
 		text, isSet, err := texts[question]()
 		if err != nil {

@@ -42,7 +42,7 @@ func (o *ResolverOptions) native(u *uses) cdist.Dist_cluster_resolver_options {
 		native.SetHas_task_id(1)
 		native.SetTask_id(u.taskID(*o.TaskID))
 	}
-	native.SetNum_accelerators(int32Of(o.NumAccelerators))
+	native.SetNum_accelerators(u.int32("ResolverOptions.NumAccelerators", o.NumAccelerators))
 	u.ifGiven(o.TaskType, native.Set_task_type)
 	u.ifGiven(o.RPCLayer, native.Set_rpc_layer)
 	u.ifGiven(o.Environment, native.SetEnvironment)
@@ -121,13 +121,13 @@ func NewSlurmResolver(slurm SlurmOptions, options *ResolverOptions) (*ClusterRes
 		native.SetHas_rank(1)
 		native.SetRank(u.taskID(*slurm.Rank))
 	}
-	native.SetNum_tasks(int32Of(slurm.NumTasks))
+	native.SetNum_tasks(u.int32("SlurmOptions.NumTasks", slurm.NumTasks))
 	u.ifGiven(slurm.HostList, native.SetHost_list)
 	u.ifGiven(slurm.TasksPerNode, native.SetTasks_per_node)
-	native.SetTasks_on_each_host(int32Of(slurm.TasksOnEachHost))
-	native.SetPort_base(int32Of(slurm.PortBase))
-	native.SetGpus_per_host(int32Of(slurm.GPUsPerHost))
-	native.SetGpus_per_task(int32Of(slurm.GPUsPerTask))
+	native.SetTasks_on_each_host(u.int32("SlurmOptions.TasksOnEachHost", slurm.TasksOnEachHost))
+	native.SetPort_base(u.int32("SlurmOptions.PortBase", slurm.PortBase))
+	native.SetGpus_per_host(u.int32("SlurmOptions.GPUsPerHost", slurm.GPUsPerHost))
+	native.SetGpus_per_task(u.int32("SlurmOptions.GPUsPerTask", slurm.GPUsPerTask))
 	jobs := cdist.NewClusterJobs()
 	defer cdist.DeleteClusterJobs(jobs)
 	for _, job := range slurm.Jobs {
@@ -162,11 +162,11 @@ func NewKubernetesResolver(pods KubernetesOptions, options *ResolverOptions) (*C
 	defer cdist.DeleteDist_kubernetes_options(native)
 	if pods.Index != nil {
 		native.SetHas_index(1)
-		native.SetIndex(int32Of(*pods.Index))
+		native.SetIndex(u.int32("KubernetesOptions.Index", *pods.Index))
 	}
-	native.SetNum_workers(int32Of(pods.NumWorkers))
-	native.SetFirst_index(int32Of(pods.FirstIndex))
-	native.SetPort(int32Of(pods.Port))
+	native.SetNum_workers(u.int32("KubernetesOptions.NumWorkers", pods.NumWorkers))
+	native.SetFirst_index(u.int32("KubernetesOptions.FirstIndex", pods.FirstIndex))
+	native.SetPort(u.int32("KubernetesOptions.Port", pods.Port))
 	u.ifGiven(pods.HostName, native.SetHost_name)
 	u.ifGiven(pods.Service, native.SetService)
 	u.ifGiven(pods.Namespace, native.SetName_space)

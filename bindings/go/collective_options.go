@@ -187,7 +187,7 @@ func (c *collective) begin(r *Replica, options []Option) (replica int64) {
 		}
 		native.Set_splits(splits, int64(len(splits)))
 	}
-	native.SetAxis(int32Of(c.choices.axis))
+	native.SetAxis(c.int32("Axis", c.choices.axis))
 	native.SetPlanned(intOf(c.choices.planned))
 	native.SetBytes_per_pack(c.choices.bytesPerPack)
 	native.SetImplementation(int32Of(int(c.choices.implementation)))

@@ -60,7 +60,10 @@ func (r *Replica) ReduceToRoot(op ReduceOp, root int, in, out []Array, options .
 		return err
 	}
 	return r.meet(in, out, options, func(replica int64, in, out []int64, n int64, o cdist.Dist_collective_options) error {
-		return cdist.Dist_reduce_to_root(replica, int32Of(int(op)), int32Of(root), in, out, n, o)
+		if err := checkInt32("root", root); err != nil {
+			return err
+		}
+		return cdist.Dist_reduce_to_root(replica, int32Of(int(op)), root, in, out, n, o)
 	})
 }
 
@@ -88,7 +91,10 @@ func (r *Replica) GatherToRoot(root int, in, out []Array, options ...Option) err
 		return err
 	}
 	return r.meet(in, out, options, func(replica int64, in, out []int64, n int64, o cdist.Dist_collective_options) error {
-		return cdist.Dist_gather_to_root(replica, int32Of(root), in, out, n, o)
+		if err := checkInt32("root", root); err != nil {
+			return err
+		}
+		return cdist.Dist_gather_to_root(replica, root, in, out, n, o)
 	})
 }
 
@@ -98,7 +104,10 @@ func (r *Replica) Broadcast(root int, in, out []Array, options ...Option) error 
 		return err
 	}
 	return r.meet(in, out, options, func(replica int64, in, out []int64, n int64, o cdist.Dist_collective_options) error {
-		return cdist.Dist_broadcast(replica, int32Of(root), in, out, n, o)
+		if err := checkInt32("root", root); err != nil {
+			return err
+		}
+		return cdist.Dist_broadcast(replica, root, in, out, n, o)
 	})
 }
 
@@ -108,7 +117,10 @@ func (r *Replica) ScatterFromRoot(root int, in, out []Array, options ...Option) 
 		return err
 	}
 	return r.meet(in, out, options, func(replica int64, in, out []int64, n int64, o cdist.Dist_collective_options) error {
-		return cdist.Dist_scatter_from_root(replica, int32Of(root), in, out, n, o)
+		if err := checkInt32("root", root); err != nil {
+			return err
+		}
+		return cdist.Dist_scatter_from_root(replica, root, in, out, n, o)
 	})
 }
 
@@ -149,7 +161,12 @@ func (r *Replica) Permute(destination, source int, in, out []Array, options ...O
 		return err
 	}
 	return r.meet(in, out, options, func(replica int64, in, out []int64, n int64, o cdist.Dist_collective_options) error {
-		return cdist.Dist_permute(replica, int32Of(destination), int32Of(source), in, out, n, o)
+		var u uses
+		to, from := u.int32("destination", destination), u.int32("source", source)
+		if u.err != nil {
+			return u.err
+		}
+		return cdist.Dist_permute(replica, to, from, in, out, n, o)
 	})
 }
 

@@ -46,7 +46,7 @@ func CanonicalDevice(name string) (string, error) {
 }
 
 // checkText refuses a text that would be another one for C, where texts end at a NUL. All texts of the program's go
-// through it, but for an error's, which come from anywhere and are cut there.
+// through it, but for an error's, which come from anywhere: see wordsOf.
 func checkText(text string) error {
 	if strings.IndexByte(text, 0) >= 0 {
 		return newError(ErrInvalidArgument, "a text has a NUL inside: %.40q", text)
@@ -72,9 +72,18 @@ func textIn(room []byte, write func(room []byte) error) (string, error) {
 	return string(room), nil
 }
 
-// int32Of keeps a number that C would cut to 32 bits out of range instead, so that libdist refuses it.
+// int32Of keeps a choice that C would cut to 32 bits out of range instead, so that libdist refuses it.
 func int32Of(n int) int {
 	return min(max(n, math.MinInt32), math.MaxInt32)
+}
+
+// checkInt32 refuses a number that C's 32 bits do not hold. All numbers of the program's that C has as an int32 go through it;
+// `name` is the field's, or the argument's.
+func checkInt32(name string, n int) error {
+	if n != int32Of(n) {
+		return newError(ErrInvalidArgument, "%s is %d: 32 bits do not hold it", name, n)
+	}
+	return nil
 }
 
 func intOf(yes bool) int {

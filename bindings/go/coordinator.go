@@ -67,21 +67,21 @@ func (s *Strategy) NewCoordinator(options *CoordinatorOptions) (*Coordinator, er
 	var u uses
 	defer u.end()
 	strategy := u.strategy(s)
-	if u.err != nil {
-		return nil, u.err
-	}
 	native := cdist.NewDist_coordinator_options()
 	defer cdist.DeleteDist_coordinator_options(native)
 	var partitioner *partitionCall
 	if options != nil {
-		native.SetMax_queued(int32Of(options.MaxQueued))
-		native.SetClosures_per_worker(int32Of(options.ClosuresPerWorker))
-		native.SetMax_losses(int32Of(options.MaxLosses))
+		native.SetMax_queued(u.int32("CoordinatorOptions.MaxQueued", options.MaxQueued))
+		native.SetClosures_per_worker(u.int32("CoordinatorOptions.ClosuresPerWorker", options.ClosuresPerWorker))
+		native.SetMax_losses(u.int32("CoordinatorOptions.MaxLosses", options.MaxLosses))
 		native.SetTimeout_ns(int64(options.Timeout))
 		native.SetMax_message_bytes(options.MaxMessageBytes)
 		if options.Partitioner != nil {
 			partitioner = &partitionCall{fn: options.Partitioner}
 		}
+	}
+	if u.err != nil {
+		return nil, u.err
 	}
 	if s == nil {
 		var out int64

@@ -21,7 +21,7 @@ func (c *Coordinator) CreateVariable(name string, initial Array, options *PSVari
 	native := cdist.NewDist_ps_variable_options()
 	defer cdist.DeleteDist_ps_variable_options(native)
 	if options != nil {
-		native.SetMax_staleness(int32Of(options.MaxStaleness))
+		native.SetMax_staleness(u.int32("PSVariableOptions.MaxStaleness", options.MaxStaleness))
 		if options.Partitions != nil {
 			native.Set_partitions(int64sOf(options.Partitions), int64(len(options.Partitions)))
 		}

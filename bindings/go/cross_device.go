@@ -117,16 +117,18 @@ type CrossDeviceOptions struct {
 
 // NewCrossDevice makes cross-device operations.
 func NewCrossDevice(options CrossDeviceOptions) (*CrossDevice, error) {
-	if err := checkText(options.ReduceToDevice); err != nil {
-		return nil, err
+	var u uses
+	device, numPacks := u.text(options.ReduceToDevice), u.int32("CrossDeviceOptions.NumPacks", options.NumPacks)
+	if u.err != nil {
+		return nil, u.err
 	}
 	native := cdist.NewDist_cross_device_options()
 	defer cdist.DeleteDist_cross_device_options(native)
 	native.Count_memory()
 	native.SetKind(int32Of(int(options.Kind)))
-	native.SetNum_packs(int32Of(options.NumPacks))
-	if options.ReduceToDevice != "" {
-		native.SetReduce_to_device(options.ReduceToDevice)
+	native.SetNum_packs(numPacks)
+	if device != "" {
+		native.SetReduce_to_device(device)
 	}
 	native.SetAccumulate_element_bytes(int64(options.AccumulateElementBytes))
 	call := &hostCall{}
@@ -260,10 +262,10 @@ func (c *CrossDevice) Broadcast(v *Value, to *Destination) (*Value, error) {
 func (c *CrossDevice) Gather(v *Value, axis int) (*Value, error) {
 	var u uses
 	defer u.end()
-	value := u.value(v)
+	value, along := u.value(v), u.int32("axis", axis)
 	var out int64
 	err := c.with(&u, func(native int64) error {
-		return cdist.Dist_cross_device_gather(native, value, int32Of(axis), &out)
+		return cdist.Dist_cross_device_gather(native, value, along, &out)
 	})
 	return adopt(out, err)
 }

@@ -44,6 +44,7 @@ type DatasetOptions struct {
 
 // native gives the options to a creation; nil options too.
 func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) error {
+	var u uses
 	native := cdist.NewDist_dataset_options()
 	defer cdist.DeleteDist_dataset_options(native)
 	if o != nil {
@@ -51,14 +52,14 @@ func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) e
 		native.SetDrop_remainder(intOf(o.DropRemainder))
 		native.SetShuffle(intOf(o.Shuffle))
 		native.SetSeed(o.Seed)
-		native.SetPrefetch(int32Of(o.Prefetch))
+		native.SetPrefetch(u.int32("DatasetOptions.Prefetch", o.Prefetch))
 		native.SetShard_policy(int32Of(int(o.ShardPolicy)))
-		native.SetNum_workers(int32Of(o.NumWorkers))
-		native.SetWorker_index(int32Of(o.WorkerIndex))
+		native.SetNum_workers(u.int32("DatasetOptions.NumWorkers", o.NumWorkers))
+		native.SetWorker_index(u.int32("DatasetOptions.WorkerIndex", o.WorkerIndex))
 		native.SetWorker_batches(intOf(o.WorkerBatches))
 		native.SetAs_one_process(intOf(o.AsOneProcess))
 		native.SetShard_hint(intOf(o.ShardHint))
-		native.SetInterleave(int32Of(o.Interleave))
+		native.SetInterleave(u.int32("DatasetOptions.Interleave", o.Interleave))
 		native.SetStatic_shapes(o.StaticShapes.native())
 		native.SetReplication_mode(int32Of(int(o.ReplicationMode)))
 		native.SetFetch_to_device(o.FetchToDevice.native())
@@ -67,6 +68,9 @@ func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) e
 			// NULL is "evenly"; an empty list is not.
 			native.Set_batch_sizes(append([]int64{}, o.BatchSizes...), int64(len(o.BatchSizes)))
 		}
+	}
+	if u.err != nil {
+		return u.err
 	}
 	return create(native)
 }
@@ -80,11 +84,15 @@ type InputContext struct {
 
 // PerReplicaBatchSize is what one replica gets of a global batch.
 func (c InputContext) PerReplicaBatchSize(globalBatchSize int64) (size int64, err error) {
+	var u uses
 	native := cdist.NewDist_input_context()
 	defer cdist.DeleteDist_input_context(native)
-	native.SetNum_input_pipelines(int32Of(c.NumInputPipelines))
-	native.SetInput_pipeline_id(int32Of(c.InputPipelineID))
-	native.SetNum_replicas_in_sync(int32Of(c.NumReplicasInSync))
+	native.SetNum_input_pipelines(u.int32("InputContext.NumInputPipelines", c.NumInputPipelines))
+	native.SetInput_pipeline_id(u.int32("InputContext.InputPipelineID", c.InputPipelineID))
+	native.SetNum_replicas_in_sync(u.int32("InputContext.NumReplicasInSync", c.NumReplicasInSync))
+	if u.err != nil {
+		return 0, u.err
+	}
 	err = fromNative(cdist.Dist_input_context_per_replica_batch_size(native, globalBatchSize, &size))
 	return size, err
 }
@@ -95,9 +103,14 @@ func BatchSizesForWorker(globalBatchSize int64, numWorkers, numReplicasPerWorker
 	if n < 0 {
 		return nil, newError(ErrInvalidArgument, "%d sizes are wanted: give numWorkers * numReplicasPerWorker", n)
 	}
+	var u uses
+	workers, replicas := u.int32("numWorkers", numWorkers), u.int32("numReplicasPerWorker", numReplicasPerWorker)
+	which := u.int32("worker", worker)
+	if u.err != nil {
+		return nil, u.err
+	}
 	sizes := make([]int64, n, n+1)
-	err := cdist.Dist_batch_sizes_for_worker(globalBatchSize, int32Of(numWorkers), int32Of(numReplicasPerWorker),
-		int32Of(worker), sizes[:n:n+1], int64(n))
+	err := cdist.Dist_batch_sizes_for_worker(globalBatchSize, workers, replicas, which, sizes[:n:n+1], int64(n))
 	if err != nil {
 		return nil, fromNative(err)
 	}

@@ -106,9 +106,13 @@ func (r *Replica) HaloExchange(in Array, halo Halo, out Array, options ...Option
 // Reshard gives every member what it has of a tensor under one partition, out of what all have of it under another. in
 // and out are nil where a member has nothing.
 func (r *Replica) Reshard(from, to *Partition, in, out Array, options ...Option) error {
-	before, after := from.native(), to.native()
+	var u uses
+	before, after := from.native(&u), to.native(&u)
 	defer deletePartition(before)
 	defer deletePartition(after)
+	if u.err != nil {
+		return u.err
+	}
 	return r.move(in, out, options, func(device int64, in, out []int64, options cdist.Dist_collective_options) error {
 		return cdist.Dist_reshard(device, before, after, in, out, options)
 	})

@@ -39,12 +39,14 @@ func BuildDeviceAssignment(t *Topology, numReplicas int, options *AssignmentOpti
 	if shape != nil && stride != nil && len(shape) != len(stride) {
 		u.fail(newError(ErrInvalidArgument, "the computation's shape has %d numbers, its stride %d", len(shape), len(stride)))
 	}
+	shape32, stride32 := u.int32s("ComputationShape", shape), u.int32s("ComputationStride", stride)
+	replicas := u.int32("numReplicas", numReplicas)
 	if u.err != nil {
 		return nil, u.err
 	}
 	var out int64
-	err := cdist.Dist_device_assignment_build(topology, int32sOf(shape), int32sOf(stride),
-		int64(max(len(shape), len(stride))), int32Of(numReplicas), int32Of(int(options.DeviceOrder)), &out)
+	err := cdist.Dist_device_assignment_build(topology, shape32, stride32, int64(max(len(shape), len(stride))), replicas,
+		int32Of(int(options.DeviceOrder)), &out)
 	return ownAssignment(out, err)
 }
 
@@ -133,6 +135,19 @@ func (a *DeviceAssignment) numbers(ask func(numbers cdist.Numbers, native int64)
 	return numbersOf(func(n cdist.Numbers) error { return ask(n, native) })
 }
 
+// pair is numbers for a question about a logical device of something else.
+func (a *DeviceAssignment) pair(name string, n, logicalDevice int,
+	ask func(numbers cdist.Numbers, native int64, n, logicalDevice int) error) ([]int, error) {
+	return a.numbers(func(numbers cdist.Numbers, native int64) error {
+		var u uses
+		n, logicalDevice := u.int32(name, n), u.int32("logicalDevice", logicalDevice)
+		if u.err != nil {
+			return u.err
+		}
+		return ask(numbers, native, n, logicalDevice)
+	})
+}
+
 // CoreAssignment is where each logical device of each replica is: [replica][logical device]; empty for nil and for a
 // closed one.
 func (a *DeviceAssignment) CoreAssignment() [][][]int {
@@ -145,29 +160,25 @@ func (a *DeviceAssignment) CoreAssignment() [][][]int {
 
 // Coordinates are where one logical device is.
 func (a *DeviceAssignment) Coordinates(replica, logicalDevice int) ([]int, error) {
-	return a.numbers(func(n cdist.Numbers, native int64) error {
-		return n.Device_assignment_coordinates(native, int32Of(replica), int32Of(logicalDevice))
-	})
+	return a.pair("replica", replica, logicalDevice, cdist.Numbers.Device_assignment_coordinates)
 }
 
 // LookupReplicas are the replicas that have their logical device `logicalDevice` in a task, ascending. These two are no
 // indices from the end.
 func (a *DeviceAssignment) LookupReplicas(task, logicalDevice int) ([]int, error) {
-	return a.numbers(func(n cdist.Numbers, native int64) error {
-		return n.Device_assignment_lookup_replicas(native, int32Of(task), int32Of(logicalDevice))
-	})
+	return a.pair("task", task, logicalDevice, cdist.Numbers.Device_assignment_lookup_replicas)
 }
 
 // Device is which device of its task a logical device is; -1 where it is missing.
 func (a *DeviceAssignment) Device(replica, logicalDevice int) (int, error) {
 	var u uses
 	defer u.end()
-	native := u.assignment(a)
+	native, replica, logicalDevice := u.assignment(a), u.int32("replica", replica), u.int32("logicalDevice", logicalDevice)
 	if u.err != nil {
 		return 0, u.err
 	}
 	var out int32
-	err := cdist.Dist_device_assignment_device(native, int32Of(replica), int32Of(logicalDevice), &out)
+	err := cdist.Dist_device_assignment_device(native, replica, logicalDevice, &out)
 	return int(out), fromNative(err)
 }
 
@@ -175,12 +186,12 @@ func (a *DeviceAssignment) name(replica, logicalDevice int, job string,
 	ask func(native int64, replica, logicalDevice int, job string, room []byte, size int64) error) (string, error) {
 	var u uses
 	defer u.end()
-	native := u.assignment(a)
+	native, replica, logicalDevice := u.assignment(a), u.int32("replica", replica), u.int32("logicalDevice", logicalDevice)
 	if u.err != nil {
 		return "", u.err
 	}
 	return nameIn(job, func(room []byte) error {
-		return ask(native, int32Of(replica), int32Of(logicalDevice), job, room, int64(len(room)))
+		return ask(native, replica, logicalDevice, job, room, int64(len(room)))
 	})
 }
 

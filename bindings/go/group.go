@@ -15,13 +15,9 @@ type Group struct {
 func (s *Strategy) NewGroup(replicaIDs ...int) (*Group, error) {
 	var u uses
 	defer u.end()
-	native := u.strategy(s)
+	native, ids := u.strategy(s), u.int32s("replicaIDs", replicaIDs)
 	if u.err != nil {
 		return nil, u.err
-	}
-	ids := make([]int32, len(replicaIDs))
-	for i, id := range replicaIDs {
-		ids[i] = int32(int32Of(id))
 	}
 	var out int64
 	if err := cdist.Dist_group_create(native, ids, int64(len(ids)), &out); err != nil {

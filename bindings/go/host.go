@@ -170,12 +170,13 @@ func (s *Strategy) merged(results []*Value) (*Value, error) {
 // and left. Run does all that with goroutines of its own.
 func (s *Strategy) Enter(id int) (*Replica, error) {
 	var u uses
-	native := u.running(s)
+	native, id := u.running(s), u.int32("id", id)
 	if u.err != nil {
+		u.end()
 		return nil, u.err
 	}
 	runtime.LockOSThread()
-	replica, err := s.enterNative(native, int32Of(id))
+	replica, err := s.enterNative(native, id)
 	if err != nil {
 		runtime.UnlockOSThread()
 		u.end()

@@ -18,12 +18,12 @@ type MeshAxis struct {
 }
 
 func (u *uses) setAxes(native cdist.Dist_strategy_options, axes []MeshAxis) {
-	names, sizes := make([]string, len(axes)), make([]int, len(axes))
+	names, sizes := make([]string, len(axes)), make([]int32, len(axes))
 	for i, axis := range axes {
-		names[i], sizes[i] = u.text(axis.Name), axis.Size
+		names[i], sizes[i] = u.text(axis.Name), int32(u.int32("MeshAxis.Size", axis.Size))
 	}
 	if len(axes) > 0 {
-		native.Set_axes(names, int32sOf(sizes), int64(len(axes)))
+		native.Set_axes(names, sizes, int64(len(axes)))
 	}
 }
 
@@ -81,7 +81,10 @@ func (r *Replica) SplitToLogicalDevices(v *Value, parts []int, options *SplitOpt
 // AssignToLogicalDevice gives a tensor to one logical device; the others have nothing.
 func (r *Replica) AssignToLogicalDevice(v *Value, logicalDevice int) (*Value, error) {
 	return r.divide(v, func(replica, value int64, out *int64) error {
-		return cdist.Dist_assign_to_logical_device(replica, value, int32Of(logicalDevice), out)
+		if err := checkInt32("logicalDevice", logicalDevice); err != nil {
+			return err
+		}
+		return cdist.Dist_assign_to_logical_device(replica, value, logicalDevice, out)
 	})
 }
 
@@ -190,9 +193,12 @@ func (r *Replica) RunOnDevices(fn ValuesFunc, args *Value, options *DevicesOptio
 	defer cancel.endInside()
 	native.SetCancel(cancel.handle())
 	for _, result := range options.Results {
-		partition := result.native()
+		partition := result.native(&u)
 		defer deletePartition(partition)
 		native.Add_result(partition)
+	}
+	if u.err != nil {
+		return nil, u.err
 	}
 	if r == nil {
 		r = &Replica{shared: &failures{}} // libdist says what it has to say

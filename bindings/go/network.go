@@ -20,6 +20,9 @@ type NetworkOptions struct {
 
 // NewNetwork makes the network of that many workers; options may be nil. Close it.
 func NewNetwork(numWorkers int, options *NetworkOptions) (*Network, error) {
+	if err := checkInt32("numWorkers", numWorkers); err != nil {
+		return nil, err
+	}
 	native := cdist.NewDist_network_options()
 	defer cdist.DeleteDist_network_options(native)
 	native.Count_memory()
@@ -27,7 +30,7 @@ func NewNetwork(numWorkers int, options *NetworkOptions) (*Network, error) {
 		native.SetCredit_bytes(options.CreditBytes)
 	}
 	var out int64
-	if err := cdist.Dist_network_create(int32Of(numWorkers), native, &out); err != nil {
+	if err := cdist.Dist_network_create(numWorkers, native, &out); err != nil {
 		return nil, fromNative(err)
 	}
 	n := &Network{}

@@ -471,7 +471,7 @@ func TestNetworkMisuse(t *testing.T) {
 	options := workerOptions(t, 2, 0)
 	options.Network, options.Replicas, options.ReplicasOfWorkers = network, 1, []int{1, 1 << 40}
 	_, err = dist.New(options)
-	fails(t, err, dist.ErrInvalidArgument, "replicas")
+	fails(t, err, dist.ErrInvalidArgument, "ReplicasOfWorkers[1] is 1099511627776")
 	options.ReplicasOfWorkers = []int{1}
 	_, err = dist.New(options)
 	fails(t, err, dist.ErrInvalidArgument, "the cluster has 2 workers")

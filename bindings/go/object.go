@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 )
@@ -188,6 +189,23 @@ func (u *uses) fail(err error) {
 func (u *uses) text(text string) string {
 	u.fail(checkText(text))
 	return text
+}
+
+// int32 is a number for C, which has 32 bits for it: one of more is refused by its name.
+func (u *uses) int32(name string, n int) int {
+	u.fail(checkInt32(name, n))
+	return int32Of(n)
+}
+
+func (u *uses) int32s(name string, numbers []int) []int32 {
+	if numbers == nil {
+		return nil
+	}
+	all := make([]int32, len(numbers))
+	for i, n := range numbers {
+		all[i] = int32(u.int32(fmt.Sprintf("%s[%d]", name, i), n))
+	}
+	return all
 }
 
 func (u *uses) texts(texts []string) []string {

@@ -25,7 +25,7 @@ type Shard struct {
 }
 
 // native is the partition on C's side, to be deleted; nil for nil.
-func (p *Partition) native() cdist.Dist_partition {
+func (p *Partition) native(u *uses) cdist.Dist_partition {
 	if p == nil {
 		return nil
 	}
@@ -33,8 +33,8 @@ func (p *Partition) native() cdist.Dist_partition {
 	native.SetKind(int32Of(int(p.Kind)))
 	native.Set_shape(int64sOf(p.Shape), int64(len(p.Shape)))
 	native.Set_dimensions(int64sOf(p.Dimensions), int64(len(p.Dimensions)))
-	native.SetNum_logical_devices(int32Of(p.NumLogicalDevices))
-	native.SetLogical_device(int32Of(p.LogicalDevice))
+	native.SetNum_logical_devices(u.int32("Partition.NumLogicalDevices", p.NumLogicalDevices))
+	native.SetLogical_device(u.int32("Partition.LogicalDevice", p.LogicalDevice))
 	native.SetUneven(intOf(p.Uneven))
 	native.SetSpmd(intOf(p.SPMD))
 	return native
@@ -48,17 +48,25 @@ func deletePartition(native cdist.Dist_partition) {
 
 // Check says whether a tensor can be partitioned so, by TensorFlow's checks in its order.
 func (p *Partition) Check() error {
-	native := p.native()
+	var u uses
+	native := p.native(&u)
 	defer deletePartition(native)
+	if u.err != nil {
+		return u.err
+	}
 	return fromNative(cdist.Dist_partition_check(native))
 }
 
 // Shard is what a logical device has of the tensor. Of a split it is the tile whose index is Tile, where the last
 // dimension's index runs fastest from one device to the next.
 func (p *Partition) Shard(logicalDevice int) (Shard, error) {
-	native := p.native()
+	var u uses
+	native, logicalDevice := p.native(&u), u.int32("logicalDevice", logicalDevice)
 	defer deletePartition(native)
-	all, err := numbersOf(func(n cdist.Numbers) error { return n.Partition_shard(native, int32Of(logicalDevice)) })
+	if u.err != nil {
+		return Shard{}, u.err
+	}
+	all, err := numbersOf(func(n cdist.Numbers) error { return n.Partition_shard(native, logicalDevice) })
 	if err != nil {
 		return Shard{}, err
 	}
@@ -69,11 +77,15 @@ func (p *Partition) Shard(logicalDevice int) (Shard, error) {
 // ReshardBytes is how many bytes Replica.Reshard brings to a logical device from others; -1 as device: to all of them
 // together.
 func ReshardBytes(from, to *Partition, dtype DType, logicalDevice int) (int64, error) {
-	before, after := from.native(), to.native()
+	var u uses
+	before, after, logicalDevice := from.native(&u), to.native(&u), u.int32("logicalDevice", logicalDevice)
 	defer deletePartition(before)
 	defer deletePartition(after)
+	if u.err != nil {
+		return 0, u.err
+	}
 	var bytes int64
-	err := cdist.Dist_reshard_bytes(before, after, int32Of(int(dtype)), int32Of(logicalDevice), &bytes)
+	err := cdist.Dist_reshard_bytes(before, after, int32Of(int(dtype)), logicalDevice, &bytes)
 	return bytes, fromNative(err)
 }
 
@@ -109,9 +121,12 @@ func (v *Value) Partition() (p Partition, err error) {
 // Shard is a copy of what a logical device has of a ShardedValue, as Tensor gives it, and where in the whole that begins. ErrNotFound where the tensor is assigned to another logical device.
 func (v *Value) Shard(logicalDevice int) (tensor RawTensor, begin []int, err error) {
 	err = v.with(func(value int64) (err error) {
+		if err := checkInt32("logicalDevice", logicalDevice); err != nil {
+			return err
+		}
 		numbers := make([]int64, mostNumbers)
 		begin, err = numbersOf(func(n cdist.Numbers) error {
-			return n.Value_shard(value, int32Of(logicalDevice), numbers)
+			return n.Value_shard(value, logicalDevice, numbers)
 		})
 		if err == nil {
 			tensor = unpack(numbers, nil).copied()

@@ -4,8 +4,15 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// partitions asks a partitioner for the number of parts along each dimension.
-func partitions(shape []int, ask func(shape []int64, ndim int64, out *int64) error) ([]int, error) {
+// partitions asks a partitioner for the number of parts along each dimension; `most` is its bound on the one along axis.
+func partitions(shape []int, axis int, bound string, most int,
+	ask func(shape []int64, ndim int64, out *int64) error) ([]int, error) {
+	if err := checkInt32("axis", axis); err != nil {
+		return nil, err
+	}
+	if err := checkInt32(bound, most); err != nil {
+		return nil, err
+	}
 	out := make([]int64, len(shape)+1)
 	if err := ask(int64sOf(shape), int64(len(shape)), &out[0]); err != nil {
 		return nil, fromNative(err)
@@ -21,8 +28,8 @@ func partitions(shape []int, ask func(shape []int64, ndim int64, out *int64) err
 // dimension has fewer (TensorFlow: FixedShardsPartitioner). The result is how many parts each dimension has: 1 for all
 // others. A negative axis counts from the end.
 func FixedShards(shape []int, axis, numShards int) ([]int, error) {
-	return partitions(shape, func(shape []int64, ndim int64, out *int64) error {
-		return cdist.Partitions_fixed_shards(shape, ndim, int32Of(axis), int32Of(numShards), out)
+	return partitions(shape, axis, "numShards", numShards, func(shape []int64, ndim int64, out *int64) error {
+		return cdist.Partitions_fixed_shards(shape, ndim, axis, numShards, out)
 	})
 }
 
@@ -30,18 +37,18 @@ func FixedShards(shape []int, axis, numShards int) ([]int, error) {
 // (TensorFlow: MinSizePartitioner, whose defaults are PartitionerMinShardBytes and PartitionerMaxShards; of texts an element
 // has PartitionerBytesPerText).
 func MinSizeShards(shape []int, axis, elementBytes, minShardBytes, maxShards int) ([]int, error) {
-	return partitions(shape, func(shape []int64, ndim int64, out *int64) error {
-		return cdist.Partitions_min_size(shape, ndim, int32Of(axis), int64(elementBytes), int64(minShardBytes),
-			int32Of(maxShards), out)
+	return partitions(shape, axis, "maxShards", maxShards, func(shape []int64, ndim int64, out *int64) error {
+		return cdist.Partitions_min_size(shape, ndim, axis, int64(elementBytes), int64(minShardBytes),
+			maxShards, out)
 	})
 }
 
 // MaxSizeShards divides into as few parts as have at most maxShardBytes each, but at most maxShards; 0: any number
 // (TensorFlow: MaxSizePartitioner).
 func MaxSizeShards(shape []int, axis, elementBytes, maxShardBytes, maxShards int) ([]int, error) {
-	return partitions(shape, func(shape []int64, ndim int64, out *int64) error {
-		return cdist.Partitions_max_size(shape, ndim, int32Of(axis), int64(elementBytes), int64(maxShardBytes),
-			int32Of(maxShards), out)
+	return partitions(shape, axis, "maxShards", maxShards, func(shape []int64, ndim int64, out *int64) error {
+		return cdist.Partitions_max_size(shape, ndim, axis, int64(elementBytes), int64(maxShardBytes),
+			maxShards, out)
 	})
 }
 

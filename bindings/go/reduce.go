@@ -82,13 +82,9 @@ func adoptAll(handles []int64, err error) ([]*Value, error) {
 func (s *Strategy) Reduce(op ReduceOp, v *Value, axes ...int) (*Value, error) {
 	var u uses
 	defer u.end()
-	strategy, value := u.busy(s), u.value(v)
+	strategy, value, numbers := u.busy(s), u.value(v), u.int32s("axes", axes)
 	if u.err != nil {
 		return nil, u.err
-	}
-	var numbers []int32
-	for _, axis := range axes {
-		numbers = append(numbers, int32(int32Of(axis)))
 	}
 	var out int64
 	err := s.reducing(func() error {
@@ -156,13 +152,13 @@ func (s *Strategy) BroadcastTo(v *Value, to *Destination) (*Value, error) {
 func (s *Strategy) Gather(v *Value, axis int) (*Value, error) {
 	var u uses
 	defer u.end()
-	strategy, value := u.busy(s), u.value(v)
+	strategy, value, axis := u.busy(s), u.value(v), u.int32("axis", axis)
 	if u.err != nil {
 		return nil, u.err
 	}
 	var out int64
 	err := s.reducing(func() error {
-		return cdist.Dist_gather(strategy, value, int32Of(axis), &out)
+		return cdist.Dist_gather(strategy, value, axis, &out)
 	})
 	return adopt(out, err)
 }

@@ -31,15 +31,15 @@ func (s *Strategy) Reform(ctx context.Context, options *ReformOptions) error {
 	var u uses
 	defer u.end()
 	strategy := u.busy(s)
-	if u.err != nil {
-		return u.err
-	}
 	native := cdist.NewDist_reform_options()
 	defer cdist.DeleteDist_reform_options(native)
 	if options != nil {
-		native.SetMin_workers(int32Of(options.MinWorkers))
+		native.SetMin_workers(u.int32("ReformOptions.MinWorkers", options.MinWorkers))
 		native.SetWindow_ns(int64(options.Window))
 		native.SetTimeout_ns(int64(options.Timeout))
+	}
+	if u.err != nil {
+		return u.err
 	}
 	defer cancelWhenOver(ctx, strategy)()
 	return byContextOf(ctx, fromNative(cdist.Dist_strategy_reform(strategy, native)),

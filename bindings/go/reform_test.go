@@ -34,10 +34,10 @@ func TestReformMisuse(t *testing.T) {
 
 	s := apart(t, 2)
 	for words, wrong := range map[string]dist.ReformOptions{
-		"MinWorkers is 3":           {MinWorkers: 3},
-		"MinWorkers is -1":          {MinWorkers: -1},
-		"MinWorkers is -2147483648": {MinWorkers: -1 << 40},
-		"Window is -1":              {Window: -1},
+		"MinWorkers is 3":              {MinWorkers: 3},
+		"MinWorkers is -1":             {MinWorkers: -1},
+		"MinWorkers is -1099511627776": {MinWorkers: -1 << 40},
+		"Window is -1":                 {Window: -1},
 	} {
 		fails(t, s.Reform(background, &wrong), dist.ErrInvalidArgument, words)
 	}

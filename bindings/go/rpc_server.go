@@ -32,15 +32,17 @@ var started sync.Map
 // NewRPCServer makes a server of an address, "host:port" or "[v6]:port"; with port 0 the system chooses one. It listens
 // from Start on. options may be nil. One that was started goes on until Close, also where the program forgets it.
 func NewRPCServer(address string, options *RPCServerOptions) (*RPCServer, error) {
-	if err := checkText(address); err != nil {
-		return nil, err
-	}
+	var u uses
+	address = u.text(address)
 	native := cdist.NewDist_rpc_server_options()
 	defer cdist.DeleteDist_rpc_server_options(native)
 	native.Count_memory()
 	if options != nil {
-		native.SetNum_threads(int32Of(options.NumThreads))
-		native.SetMax_queued(int32Of(options.MaxQueued))
+		native.SetNum_threads(u.int32("RPCServerOptions.NumThreads", options.NumThreads))
+		native.SetMax_queued(u.int32("RPCServerOptions.MaxQueued", options.MaxQueued))
+	}
+	if u.err != nil {
+		return nil, u.err
 	}
 	var out int64
 	if err := cdist.Dist_rpc_server_create(nil, address, native, &out); err != nil {

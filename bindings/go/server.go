@@ -70,7 +70,7 @@ func (u *uses) newServer(options *ServerOptions,
 	defer cdist.DeleteDist_server_options(native)
 	native.Count_memory()
 	if options != nil {
-		native.SetNum_threads(int32Of(options.NumThreads))
+		native.SetNum_threads(u.int32("ServerOptions.NumThreads", options.NumThreads))
 		if options.BindAddress != "" {
 			native.SetBind_address(u.text(options.BindAddress))
 		}

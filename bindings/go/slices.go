@@ -32,7 +32,10 @@ func Broadcast[T Element](r *Replica, root int, data []T, options ...Option) err
 	if err := r.check(); err != nil {
 		return err
 	}
-	return r.told(cdist.Quick_broadcast(r.handle(), int32Of(root), int(DTypeOf[T]()), bytesOf(data),
+	if err := checkInt32("root", root); err != nil {
+		return err
+	}
+	return r.told(cdist.Quick_broadcast(r.handle(), root, int(DTypeOf[T]()), bytesOf(data),
 		int64(len(data)), tag, timeout))
 }
 

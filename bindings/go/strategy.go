@@ -142,7 +142,7 @@ func New(options Options) (*Strategy, error) {
 	}
 	native.Count_memory()
 	native.SetKind(int32Of(int(options.Kind)))
-	native.SetNum_replicas(int32Of(options.Replicas))
+	native.SetNum_replicas(u.int32("Options.Replicas", options.Replicas))
 	native.SetThreads(int32Of(int(options.Threads)))
 	native.SetPlacement(int32Of(int(options.Placement)))
 	native.SetTimeout_ns(int64(options.Timeout))
@@ -163,10 +163,7 @@ func New(options Options) (*Strategy, error) {
 	native.SetReform(int32Of(int(options.Reform)))
 	native.SetStaging_bytes(options.StagingBytes)
 	if options.ReplicasOfWorkers != nil {
-		replicas := make([]int32, len(options.ReplicasOfWorkers))
-		for i, n := range options.ReplicasOfWorkers {
-			replicas[i] = int32(int32Of(n))
-		}
+		replicas := u.int32s("Options.ReplicasOfWorkers", options.ReplicasOfWorkers)
 		native.Set_replicas_of_workers(replicas, int64(len(replicas)))
 	}
 	if u.err != nil {
@@ -348,11 +345,11 @@ func (s *Strategy) Kind() Kind {
 func (s *Strategy) Device(replicaID int) (name string, err error) {
 	var u uses
 	defer u.end()
-	native := u.strategy(s)
+	native, replicaID := u.strategy(s), u.int32("replicaID", replicaID)
 	if u.err != nil {
 		return "", u.err
 	}
-	err = fromNative(cdist.Dist_strategy_device(native, int32Of(replicaID), &name))
+	err = fromNative(cdist.Dist_strategy_device(native, replicaID, &name))
 	return name, err
 }
 
@@ -360,11 +357,11 @@ func (s *Strategy) Device(replicaID int) (name string, err error) {
 func (s *Strategy) ParameterDevice(index int) (name string, err error) {
 	var u uses
 	defer u.end()
-	native := u.strategy(s)
+	native, index := u.strategy(s), u.int32("index", index)
 	if u.err != nil {
 		return "", u.err
 	}
-	err = fromNative(cdist.Dist_strategy_parameter_device(native, int32Of(index), &name))
+	err = fromNative(cdist.Dist_strategy_parameter_device(native, index, &name))
 	return name, err
 }
 

@@ -27,8 +27,13 @@ func NewTopology(meshShape []int, deviceCoordinates [][][]int) (*Topology, error
 	if err != nil {
 		return nil, err
 	}
+	var u uses
+	shape := u.int32s("meshShape", meshShape)
+	if u.err != nil {
+		return nil, u.err
+	}
 	var out int64
-	err = cdist.Dist_topology_create(int32sOf(meshShape), int64(len(meshShape)), coordinates,
+	err = cdist.Dist_topology_create(shape, int64(len(meshShape)), coordinates,
 		len(deviceCoordinates), devices, nil, &out)
 	return ownTopology(out, err)
 }
@@ -140,7 +145,7 @@ func (u *uses) at(t *Topology, coordinates []int) (native int64, position []int3
 	if t != nil && coordinates != nil && len(coordinates) != t.MeshRank() {
 		u.fail(newError(ErrInvalidArgument, "%d coordinates in a mesh of %d dimensions", len(coordinates), t.MeshRank()))
 	}
-	return native, int32sOf(coordinates)
+	return native, u.int32s("coordinates", coordinates)
 }
 
 func (t *Topology) numberAt(coordinates []int, ask func(native int64, position []int32, out *int32) error) (int, error) {

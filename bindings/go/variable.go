@@ -40,12 +40,13 @@ func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error)
 		native.SetAggregation(int32Of(int(o.Aggregation)))
 		native.SetSynchronization(int32Of(int(o.Synchronization)))
 		native.SetTrainable(o.Trainable.native())
-		native.SetPartitions(int32Of(o.Partitions))
+		var u uses
+		native.SetPartitions(u.int32("VariableOptions.Partitions", o.Partitions))
 		if o.Name != "" {
-			if err := checkText(o.Name); err != nil {
-				return err
-			}
-			native.SetName(o.Name)
+			native.SetName(u.text(o.Name))
+		}
+		if u.err != nil {
+			return u.err
 		}
 		if o.Initial != nil {
 			initial.fn = o.Initial
@@ -178,8 +179,11 @@ func (v *Variable) CopyName(index int) string {
 // looked into: Close it.
 func (v *Variable) Component(replicaID int) (tensor RawTensor, err error) {
 	err = v.with(func(native int64) error {
+		if err := checkInt32("replicaID", replicaID); err != nil {
+			return err
+		}
 		numbers := make([]int64, mostNumbers)
-		if err := cdist.Dist_variable_component(native, int32Of(replicaID), numbers); err != nil {
+		if err := cdist.Dist_variable_component(native, replicaID, numbers); err != nil {
 			return fromNative(err)
 		}
 		window, err := windowOf(native)

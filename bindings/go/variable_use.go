@@ -18,7 +18,10 @@ func (s *Strategy) together(v *Variable, call func(strategy, variable int64) err
 // VariableDevice is the device that a copy of a variable is on, as ParameterDevice names it.
 func (s *Strategy) VariableDevice(v *Variable, index int) (name string, err error) {
 	err = s.together(v, func(strategy, variable int64) error {
-		return cdist.Dist_variable_device(strategy, variable, int32Of(index), &name)
+		if err := checkInt32("index", index); err != nil {
+			return err
+		}
+		return cdist.Dist_variable_device(strategy, variable, index, &name)
 	})
 	return name, err
 }
