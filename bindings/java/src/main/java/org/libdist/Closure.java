@@ -113,6 +113,11 @@ public final class Closure {
         });
     }
 
+    /** As {@link #update(String, List, Value)}, without arguments. */
+    public void update(String function, List<String> names) {
+        update(function, names, null);
+    }
+
     /**
      * Changes variables that lie alike by a function that the parameter servers have registered, {@link
      * Server#registerUpdate}, once the closure has ended well. What the function throws is the closure's failure.

@@ -64,7 +64,7 @@ public final class CollectiveOptions {
     /** With a bound on the wait for a peer; zero: the strategy's, negative: no limit. */
     public CollectiveOptions timeout(Duration timeout) {
         CollectiveOptions options = new CollectiveOptions(this, simple);
-        options.timeoutNanos = timeout.toNanos();
+        options.timeoutNanos = Durations.nanos(timeout, "timeout");
         return options;
     }
 

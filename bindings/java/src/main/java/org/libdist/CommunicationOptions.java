@@ -86,7 +86,7 @@ public final class CommunicationOptions {
         options.setImplementation(implementation.code);
         options.setBytes_per_pack(bytesPerPack);
         if (timeout != null) {
-            options.setTimeout_ns(timeout.toNanos());
+            options.setTimeout_ns(Durations.nanos(timeout, "timeout"));
             options.setHas_timeout(1);
         }
         return options;

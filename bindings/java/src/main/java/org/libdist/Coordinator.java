@@ -183,6 +183,11 @@ public final class Coordinator extends NativeObject {
         });
     }
 
+    /** As {@link #update(String, List, Value)}, without arguments. */
+    public void update(String function, List<String> names) {
+        update(function, names, null);
+    }
+
     /**
      * Changes variables that lie alike by a function that the parameter servers have registered, {@link
      * Server#registerUpdate}, at once. Where that throws, nothing has changed on the server whose function did.
@@ -226,6 +231,11 @@ public final class Coordinator extends NativeObject {
     }
 
     // ---- Closures ----
+
+    /** As {@link #schedule(String, Value)}, without arguments. */
+    public RemoteValue schedule(String function) {
+        return schedule(function, null);
+    }
 
     /** As {@link #schedule(String, Value, ScheduleOptions)}, with the coordinator's time-out. */
     public RemoteValue schedule(String function, Value arguments) {
@@ -273,7 +283,7 @@ public final class Coordinator extends NativeObject {
      * @param cancel ends the wait, too; null: nothing
      */
     public void join(Duration timeout, Cancel cancel) {
-        long nanos = Objects.requireNonNull(timeout, "timeout").toNanos();
+        long nanos = Durations.nanos(timeout, "timeout");
         try (Uses uses = new Uses()) {
             long handle = uses.of(this);
             Wait.run(uses, waits, cancel, own -> DistModule.dist_coordinator_join(handle, nanos, own));
@@ -287,6 +297,11 @@ public final class Coordinator extends NativeObject {
             DistModule.dist_coordinator_done(handle, done);
             return done[0];
         }) != 0;
+    }
+
+    /** As {@link #createPerWorker(String, String, Value)}, without arguments. */
+    public void createPerWorker(String name, String function) {
+        createPerWorker(name, function, null);
     }
 
     /**

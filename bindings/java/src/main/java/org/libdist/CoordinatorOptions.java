@@ -55,7 +55,7 @@ public final class CoordinatorOptions {
     /** Of calls that have none of their own; zero: the strategy's; negative: no limit. */
     public CoordinatorOptions timeout(Duration timeout) {
         CoordinatorOptions copy = copy();
-        copy.timeoutNanos = timeout.toNanos();
+        copy.timeoutNanos = Durations.nanos(timeout, "timeout");
         return copy;
     }
 

@@ -25,7 +25,7 @@ public final class DevicesOptions {
 
     /** A bound on the whole run on devices; zero: none. */
     public DevicesOptions timeout(Duration timeout) {
-        return new DevicesOptions(timeout.toNanos(), results, cancel);
+        return new DevicesOptions(Durations.nanos(timeout, "timeout"), results, cancel);
     }
 
     /**

@@ -66,7 +66,7 @@ public final class Plan extends NativeObject {
     /** As {@link #await()}, with a bound; zero: that of the options, negative: no limit. */
     public void await(Duration timeout) {
         ask(handle -> {
-            DistModule.dist_work_wait(handle, timeout.toNanos());
+            DistModule.dist_work_wait(handle, Durations.nanos(timeout, "timeout"));
             return used;
         });
     }

@@ -36,7 +36,7 @@ public final class PreemptionOptions {
 
     /** How long the job may go on after the notice; zero: it saves and ends. */
     public PreemptionOptions grace(Duration grace) {
-        return new PreemptionOptions(path, variables, grace.toNanos());
+        return new PreemptionOptions(path, variables, Durations.nanos(grace, "grace"));
     }
 
     List<Variable> variables() {

@@ -27,12 +27,12 @@ public final class ReformOptions {
 
     /** Of worker 0: how long it waits for workers that are not known to be lost; zero: a lease. */
     public ReformOptions window(Duration window) {
-        return new ReformOptions(minWorkers, window.toNanos(), timeoutNanos);
+        return new ReformOptions(minWorkers, Durations.nanos(window, "window"), timeoutNanos);
     }
 
     /** How long to wait in all; zero: the strategy's timeout, negative: no limit. */
     public ReformOptions timeout(Duration timeout) {
-        return new ReformOptions(minWorkers, windowNanos, timeout.toNanos());
+        return new ReformOptions(minWorkers, windowNanos, Durations.nanos(timeout, "timeout"));
     }
 
     dist_reform_options toNative(Uses uses) {

@@ -46,7 +46,8 @@ public final class RemoteValue extends NativeObject {
      * @throws DistException DEADLINE_EXCEEDED not within the time, and the call goes on; or not within the call's own
      */
     public Value get(Duration timeout) {
-        long nanos = timeout.isNegative() ? Long.MAX_VALUE : timeout.toNanos();
+        long given = Durations.nanos(timeout, "timeout");
+        long nanos = given < 0 ? Long.MAX_VALUE : given;
         return ask(handle -> await(handle, nanos));
     }
 

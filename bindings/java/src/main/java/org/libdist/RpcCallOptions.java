@@ -21,7 +21,7 @@ public final class RpcCallOptions {
 
     /** From the call to its answer; zero: the client's; negative: no limit. */
     public RpcCallOptions timeout(Duration timeout) {
-        return new RpcCallOptions(timeout.toNanos(), cancel);
+        return new RpcCallOptions(Durations.nanos(timeout, "timeout"), cancel);
     }
 
     /** What ends this call, with CANCELLED. */

@@ -18,7 +18,7 @@ public final class RpcClientOptions {
 
     /** Of calls that have none of their own; zero: 600 s; negative: no limit. */
     public RpcClientOptions timeout(Duration timeout) {
-        return new RpcClientOptions(timeout.toNanos());
+        return new RpcClientOptions(Durations.nanos(timeout, "timeout"));
     }
 
     dist_rpc_client_options toNative(Uses uses) {

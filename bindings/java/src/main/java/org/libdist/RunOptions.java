@@ -26,7 +26,7 @@ public final class RunOptions {
 
     /** A bound on waiting for earlier runs and on the run; zero: none. */
     public RunOptions timeout(Duration timeout) {
-        return new RunOptions(timeout.toNanos(), dynamicBatchSize, bucketizing, cancel);
+        return new RunOptions(Durations.nanos(timeout, "timeout"), dynamicBatchSize, bucketizing, cancel);
     }
 
     /** TensorFlow's, accepted without effect: every size may differ from run to run. */

@@ -21,7 +21,7 @@ public final class ScheduleOptions {
 
     /** The longest wait for a place in the queue; zero: the coordinator's; negative: no limit. */
     public ScheduleOptions timeout(Duration timeout) {
-        return new ScheduleOptions(timeout.toNanos(), cancel);
+        return new ScheduleOptions(Durations.nanos(timeout, "timeout"), cancel);
     }
 
     /** What ends the wait, with CANCELLED; the closure goes on once it is scheduled. */

@@ -198,7 +198,7 @@ public final class Server extends NativeObject {
      * @param cancel ends the wait, too; null: nothing
      */
     public void join(Duration timeout, Cancel cancel) {
-        long nanos = Objects.requireNonNull(timeout, "timeout").toNanos();
+        long nanos = Durations.nanos(timeout, "timeout");
         try (Uses uses = new Uses()) {
             long handle = uses.of(this);
             Wait.run(uses, waits, cancel, own -> DistModule.dist_server_join(handle, nanos, own));

@@ -36,7 +36,7 @@ public final class ServerOptions {
 
     /** How long {@link Server#join} waits for a coordinator that has not come; zero: 600 s; negative: no limit. */
     public ServerOptions startTimeout(Duration startTimeout) {
-        return new ServerOptions(numThreads, bindAddress, startTimeout.toNanos(), maxMessageBytes);
+        return new ServerOptions(numThreads, bindAddress, Durations.nanos(startTimeout, "startTimeout"), maxMessageBytes);
     }
 
     /** Most of one message, and so of one part of a variable; 0: 1 GiB. */

@@ -334,7 +334,7 @@ public final class Strategy extends CrossReplica {
      * strategy's scope; it is as it was
      */
     public void close(Duration timeout) {
-        long nanos = timeout.toNanos();
+        long nanos = Durations.nanos(timeout, "timeout");
         if (Replica.isInside(this)) {
             throw new DistException(Status.FAILED_PRECONDITION,
                     "Strategy.close() inside a replica of the strategy: it cannot end here");

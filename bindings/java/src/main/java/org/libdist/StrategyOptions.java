@@ -116,7 +116,7 @@ public final class StrategyOptions {
     /** The longest wait for a peer in one collective; zero: 600 s, negative: no limit. */
     public StrategyOptions timeout(Duration timeout) {
         StrategyOptions copy = copy();
-        copy.timeoutNanos = timeout.toNanos();
+        copy.timeoutNanos = Durations.nanos(timeout, "timeout");
         return copy;
     }
 

@@ -6,13 +6,18 @@ import static org.libdist.Tap.equal;
 import static org.libdist.Tap.thrown;
 import static org.libdist.Tensors.copyOf;
 
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.ReadOnlyBufferException;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * What is wrong is refused with Java's own kind of error, nothing is lost, and the strategy goes on to work.
@@ -25,6 +30,7 @@ final class BadInputTest {
     static void addTo(Tap tap) {
         tap.add("null arguments", BadInputTest::nulls);
         tap.add("texts with a NUL inside", BadInputTest::textsWithNul);
+        tap.add("durations of centuries", BadInputTest::centuries);
         tap.add("tensors that cannot be used", BadInputTest::badTensors);
         tap.add("wrong types and enums of the wrong place", BadInputTest::wrongTypes);
         tap.add("use after close", BadInputTest::afterClose);
@@ -32,7 +38,35 @@ final class BadInputTest {
         tap.add("a replica that is kept, or lent to another thread", BadInputTest::keptReplica);
     }
 
-    /** C would read the part before it: refused, but for what functions throw, which is cut. */
+    /** They are as good as without limit, for every method that takes one. */
+    private static void centuries() throws Exception {
+        Duration centuries = Duration.ofSeconds(Long.MAX_VALUE);
+        List<Object> options = List.of(CollectiveOptions.NONE, CommunicationOptions.DEFAULT, CoordinatorOptions.DEFAULT,
+                DevicesOptions.DEFAULT, PreemptionOptions.DEFAULT, ReformOptions.DEFAULT, RpcCallOptions.DEFAULT,
+                RpcClientOptions.DEFAULT, RunOptions.DEFAULT, ScheduleOptions.DEFAULT, ServerOptions.DEFAULT,
+                StrategyOptions.DEFAULT);
+        int methods = 0;
+        for (Object each : options) {
+            for (Method method : each.getClass().getMethods()) {
+                if (List.of(method.getParameterTypes()).contains(Duration.class)) {
+                    method.invoke(each, centuries);
+                    method.invoke(each, centuries.negated());
+                    methods++;
+                }
+            }
+        }
+        equal(13, methods);
+        try (Strategy strategy = new Strategy(StrategyOptions.DEFAULT.replicas(2).timeout(centuries))) {
+            CommunicationOptions communication = CommunicationOptions.DEFAULT.timeout(centuries);
+            equal(Optional.of(Durations.nanos(centuries, "")),
+                    communication.merge(null).timeout().map(timeout -> timeout.toNanos()));
+            strategy.run(replica -> replica.allReduce(ReduceOp.SUM, DirectBuffers.of(1f), NONE.timeout(centuries)),
+                    RunOptions.DEFAULT.timeout(centuries));
+            strategy.close(centuries);
+        }
+    }
+
+    /** C would read the part before it: refused, but for what functions throw, where it is shown. */
     private static void textsWithNul() {
         String bad = "CPU:0\0x";
         Cancel cancel = new Cancel();
@@ -57,13 +91,15 @@ final class BadInputTest {
                 thrown(IllegalArgumentException.class, call);
             }
             equal(false, cancel.isSignalled());
+            List<String> told = Collections.synchronizedList(new ArrayList<>());
             IllegalStateException mine = new IllegalStateException("mine\0rest");
             equal(mine, thrown(IllegalStateException.class, () -> strategy.run(replica -> {
                 if (replica.id() == 0) {
                     throw mine;
                 }
-                replica.barrier(NONE);
+                told.add(thrown(DistException.class, () -> replica.barrier(NONE)).getMessage());
             })));
+            Tap.check(told.size() == 1 && told.get(0).contains("mine\\0rest"), told);
         }
     }
 

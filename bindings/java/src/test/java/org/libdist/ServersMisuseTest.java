@@ -76,7 +76,7 @@ final class ServersMisuseTest {
                     refused(status, words, remote::get);
                 }
             });
-            job.coordinator.schedule("throws", null).close(); // the closure goes on
+            job.coordinator.schedule("throws").close(); // the closure goes on
             refused(Status.UNKNOWN, "closure 7 (throws) on worker 0", () -> {
                 while (!job.coordinator.done()) {
                     Thread.sleep(1);
@@ -93,7 +93,7 @@ final class ServersMisuseTest {
     private static void waits() throws Exception {
         try (Job job = new Job(1, 1, CoordinatorOptions.DEFAULT.maxQueued(2))) {
             job.create("v", 0);
-            RemoteValue running = job.coordinator.schedule("wait", null);
+            RemoteValue running = job.coordinator.schedule("wait");
             job.await(job.inside, 1);
             RemoteValue queued = job.coordinator.schedule("which", null);
             Server server = job.servers.get(0);
@@ -149,7 +149,7 @@ final class ServersMisuseTest {
     private static void othersEnd() throws Exception {
         try (Job job = new Job(1, 2, CoordinatorOptions.DEFAULT)) {
             job.create("v", 0);
-            RemoteValue running = job.coordinator.schedule("wait", null);
+            RemoteValue running = job.coordinator.schedule("wait");
             job.await(job.inside, 1);
             refused(Status.UNKNOWN, "boom", () -> job.call("throws", null));
             job.await(job.ended, 1);
@@ -210,7 +210,7 @@ final class ServersMisuseTest {
         collected(before);
         try (Job job = new Job(1, 2, CoordinatorOptions.DEFAULT)) {
             job.create("v", 0);
-            job.coordinator.createPerWorker("counter", "new counter", null);
+            job.coordinator.createPerWorker("counter", "new counter");
             for (int i = 0; i < 50; i++) { // remote values, arguments and closures are forgotten, and the collector comes
                 job.coordinator.schedule("add and double", job.number(1));
                 job.coordinator.schedule("count", null);
@@ -264,7 +264,7 @@ final class ServersMisuseTest {
         Coordinator coordinator = Coordinator.create(strategy,
                 CoordinatorOptions.DEFAULT.partitioner((dtype, shape) -> Partitioners.fixedShards(shape, 0, 1)));
         coordinator.createVariable("v", copyOf(new float[1]));
-        return coordinator.schedule("wait", null);
+        return coordinator.schedule("wait");
     }
 
     private static void misuse() {
@@ -296,6 +296,7 @@ final class ServersMisuseTest {
                     () -> coordinator.scatter("v", Scatter.BATCH_UPDATE, Value.createNone(job.values)));
             thrown(IllegalArgumentException.class, () -> coordinator.schedule("a\0b", null));
             thrown(IllegalArgumentException.class, () -> coordinator.read("v", "a\0b"));
+            refused(Status.FAILED_PRECONDITION, "coordinator is left; close it first", job.strategy::close);
             refused(Status.INVALID_ARGUMENT, "StrategyKind.PARAMETER_SERVER", () -> Coordinator.create(job.values));
             refused(Status.FAILED_PRECONDITION, "started", () -> server.register("late", (closure, arguments) -> null));
             refused(Status.FAILED_PRECONDITION, "started before", server::start);

@@ -311,7 +311,7 @@ final class ServersTest {
             refused(Status.FAILED_PRECONDITION, "Server.close: this thread is in one of the server's update functions",
                     () -> coordinator.update("close", List.of("w"), null));
             refused(Status.NOT_FOUND, "no update function nowhere",
-                    () -> coordinator.update("nowhere", List.of("w"), null));
+                    () -> coordinator.update("nowhere", List.of("w")));
             equal("f32[3] [-2.5, -5, -7.5]", job.read("w"));
         }
     }
@@ -320,7 +320,7 @@ final class ServersTest {
         try (Job job = new Job(1, 2, CoordinatorOptions.DEFAULT)) {
             until(() -> job.coordinator.stats().workersUp() == 2);
             int before = Upcalls.size();
-            job.coordinator.createPerWorker("counter", "new counter", null);
+            job.coordinator.createPerWorker("counter", "new counter");
             equal(before + 2, Upcalls.size());
             refused(Status.ALREADY_EXISTS, "\"counter\"",
                     () -> job.coordinator.createPerWorker("counter", "new counter", null));
@@ -352,7 +352,7 @@ final class ServersTest {
                     for (int i = 1; i <= 3; i++) {
                         job.coordinator.schedule("add and double", job.number(3 * round + i));
                     }
-                    job.coordinator.join();
+                    job.coordinator.join(Duration.ofSeconds(Long.MAX_VALUE));
                     refused(Status.FAILED_PRECONDITION, "before the first closure", () -> job.coordinator.restore(path));
                     job.coordinator.save(path);
                     equal(round == 0 ? "f32[1] [6]" : "f32[1] [21]", job.read("v"));
