@@ -30,7 +30,7 @@ class cancel {
   cancel &operator=(const cancel &) = delete;
 
   // For options: dist_run_options, dist_devices_options, collective_options.
-  dist_cancel *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_cancel *get() const noexcept { return handle_; }
   // Ends what was begun with it, and what is begun with it from now on. Any thread may; a second time changes nothing.
   void signal(const char *reason = nullptr) const { check(dist_cancel_signal(handle_, reason)); }
   void signal(const std::string &reason) const { signal(detail::for_c(reason)); }

@@ -45,7 +45,7 @@ class checkpoint {
   const char *metadata_key(std::size_t index) const noexcept;  // Experimental.
   // NULL where there is none under this key.
   const char *metadata(const char *key) const noexcept;  // Experimental.
-  dist_checkpoint *get() const noexcept;                 // Experimental.
+  [[nodiscard]] dist_checkpoint *get() const noexcept;   // Experimental.
 
  private:
   static std::vector<dist_variable *> handles_of(const std::vector<variable_ref> &variables) {

@@ -76,7 +76,7 @@ class cluster_spec {
   cluster_spec(const cluster_spec &) = delete;
   cluster_spec &operator=(const cluster_spec &) = delete;
 
-  dist_cluster_spec *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_cluster_spec *get() const noexcept { return handle_; }
   dist_cluster_spec *release() noexcept { return std::exchange(handle_, nullptr); }
 
   std::vector<std::string> jobs() const {
@@ -163,7 +163,7 @@ class cluster_resolver_ref {
   explicit cluster_resolver_ref(dist_cluster_resolver *handle) noexcept : handle_(handle) {}
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  dist_cluster_resolver *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_cluster_resolver *get() const noexcept { return handle_; }
 
   cluster_spec spec() const {
     dist_cluster_spec *found = nullptr;

@@ -22,7 +22,7 @@ class group_ref {
   int32_t rank(int32_t replica_id) const noexcept {
     return dist_group_rank(handle_, replica_id);
   }  // -1: no member
-  const dist_group *get() const noexcept { return handle_; }
+  [[nodiscard]] const dist_group *get() const noexcept { return handle_; }
 
  protected:
   const dist_group *handle_ = nullptr;
@@ -61,7 +61,7 @@ struct collective_options {
   int32_t implementation = DIST_COMMUNICATION_AUTO;
   dist_cancel *cancel = nullptr;  // cancel::get(): ends the group's rounds in this run
 
-  dist_collective_options get() const noexcept {
+  [[nodiscard]] dist_collective_options get() const noexcept {
     dist_collective_options given = DIST_COLLECTIVE_OPTIONS_INIT;
     given.tag = tag;
     given.timeout_ns = timeout_ns;
@@ -133,7 +133,7 @@ class work {
   void wait(int64_t timeout_ns = 0) const { check(dist_work_wait(handle_, timeout_ns)); }
   // Ends it, and all rounds of its group in this run, on every member.
   void cancel() const { check(dist_work_cancel(handle_)); }
-  dist_work *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_work *get() const noexcept { return handle_; }
 
  protected:
   dist_work *handle_;

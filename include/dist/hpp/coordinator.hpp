@@ -193,7 +193,7 @@ class coordinator {
       return dist_coordinator_write_trace(handle_, fn, user_data);
     });
   }
-  dist_coordinator *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_coordinator *get() const noexcept { return handle_; }
 
  private:
   dist_coordinator *handle_ = nullptr;

@@ -24,7 +24,7 @@ class destination {
   bool everywhere() const noexcept {
     return where_.variable == nullptr && where_.value == nullptr && where_.device == nullptr;
   }
-  const dist_destination *get() const noexcept { return everywhere() ? nullptr : &where_; }
+  [[nodiscard]] const dist_destination *get() const noexcept { return everywhere() ? nullptr : &where_; }
 
  private:
   dist_destination where_{};
@@ -334,7 +334,7 @@ class cross_device {
   int32_t kind() const noexcept { return dist_cross_device_kind(handle_); }
   int32_t num_packs() const noexcept { return dist_cross_device_num_packs(handle_); }
   const char *device() const noexcept { return dist_cross_device_device(handle_); }  // NULL: none
-  dist_cross_device *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_cross_device *get() const noexcept { return handle_; }
 
   value reduce(reduce_op op, const value &given, const destination &where) const {
     dist_value *reduced = nullptr;

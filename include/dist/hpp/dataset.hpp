@@ -95,7 +95,7 @@ class dataset_iterator {
     check(dist_iterator_position(handle_.get(), &where));
     return where;
   }
-  dist_iterator *get() const noexcept { return handle_.get(); }
+  [[nodiscard]] dist_iterator *get() const noexcept { return handle_.get(); }
 
  private:
   struct destroy {
@@ -172,7 +172,7 @@ class dataset {
   void check_shards(int64_t limit = 0) const;  // Experimental.
   // Who reads what, for people.
   std::string explain() const;  // Experimental.
-  dist_dataset *get() const noexcept { return handle_.get(); }
+  [[nodiscard]] dist_dataset *get() const noexcept { return handle_.get(); }
 
   class iterator {
    public:

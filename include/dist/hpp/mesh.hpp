@@ -95,7 +95,7 @@ class partition {
   const std::vector<int64_t> &dimensions() const noexcept { return dimensions_; }
   int32_t num_logical_devices() const noexcept { return c_.num_logical_devices; }
   // Borrows from this object.
-  dist_partition get() const noexcept {
+  [[nodiscard]] dist_partition get() const noexcept {
     dist_partition c = c_;
     c.shape = shape_.data();
     c.ndim = shape_.size();
@@ -162,7 +162,7 @@ class halo {
       throw error(DIST_INVALID_ARGUMENT, "a halo has one number for each dimension");
   }
   // Borrows from this object.
-  dist_halo get() const noexcept {
+  [[nodiscard]] dist_halo get() const noexcept {
     dist_halo c = DIST_HALO_INIT;
     c.ndim = static_cast<int32_t>(parts_.size());
     c.parts = parts_.data();

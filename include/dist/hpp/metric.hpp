@@ -36,7 +36,7 @@ class metric {
   const char *name() const noexcept { return dist_metric_name(handle_.get()); }
   // Its state, for checkpoints.
   variable_ref variable() const noexcept { return variable_ref(dist_metric_variable(handle_.get())); }
-  dist_metric *get() const noexcept { return handle_.get(); }
+  [[nodiscard]] dist_metric *get() const noexcept { return handle_.get(); }
 
  private:
   struct destroy {

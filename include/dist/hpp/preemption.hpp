@@ -63,7 +63,7 @@ class preemption_handler {
   }
   void count_run() const noexcept { dist_preemption_count_run(handle_); }
   int64_t total_run_calls() const noexcept { return dist_preemption_total_run_calls(handle_); }
-  dist_preemption_handler *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_preemption_handler *get() const noexcept { return handle_; }
 
  private:
   // The C function says what it says of a job that is over, and runs nothing then.

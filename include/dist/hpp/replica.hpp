@@ -30,7 +30,7 @@ class replica : public collectives<void> {
   int32_t id() const noexcept { return dist_replica_id(handle_); }
   int32_t num_replicas() const noexcept { return dist_replica_num_replicas(handle_); }
   strategy_ref strategy() const noexcept { return strategy_ref(dist_replica_strategy(handle_)); }
-  dist_replica *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_replica *get() const noexcept { return handle_; }
 
   // The same collectives: begin().all_reduce(...) is under way when it returns, plan().all_reduce(...) is planned.
   collectives<work> begin() const noexcept { return collectives<work>(handle_); }

@@ -33,7 +33,8 @@
 
 namespace dist {
 
-// What a call comes to, later. One that nobody holds any more is given up.
+// What a call comes to, later: fetch() waits for it, and throws its error; get() is the handle, as everywhere. One that
+// nobody holds any more is given up.
 class remote_value {
  public:
   remote_value() noexcept = default;
@@ -59,7 +60,7 @@ class remote_value {
   }
   bool ready() const noexcept { return dist_remote_value_ready(handle_) != 0; }
   void cancel() const noexcept { dist_remote_value_cancel(handle_); }
-  dist_remote_value *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_remote_value *get() const noexcept { return handle_; }
 
  private:
   dist_remote_value *handle_ = nullptr;
@@ -125,7 +126,7 @@ class rpc_server {
   void start() const { check(dist_rpc_server_start(handle_)); }
   // Where clients find it, with the port that the system has chosen.
   std::string address() const { return dist_rpc_server_address(handle_); }
-  dist_rpc_server *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_rpc_server *get() const noexcept { return handle_; }
 
  private:
   dist_rpc_server *handle_ = nullptr;
@@ -172,7 +173,7 @@ class rpc_client {
       texts.emplace_back(dist_value_text(dist_value_item(out, i)));
     return texts;
   }
-  dist_rpc_client *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_rpc_client *get() const noexcept { return handle_; }
 
  private:
   dist_rpc_client *handle_ = nullptr;

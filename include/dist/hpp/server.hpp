@@ -95,7 +95,7 @@ class closure {
     check(dist_closure_per_worker(handle_, detail::for_c(name), &out));
     return value::adopt(out);
   }
-  dist_closure *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_closure *get() const noexcept { return handle_; }
 
  private:
   dist_closure *handle_;
@@ -186,7 +186,7 @@ class server {
     return detail::text_of(
         [&](dist_text_fn fn, void *user_data) { return dist_server_write_trace(handle_, fn, user_data); });
   }
-  dist_server *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_server *get() const noexcept { return handle_; }
 
  private:
   explicit server(std::nullptr_t) noexcept {}

@@ -37,7 +37,7 @@ class strategy_ref {
   explicit strategy_ref(dist_strategy *handle) noexcept : handle_(handle) {}
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  dist_strategy *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_strategy *get() const noexcept { return handle_; }
 
   // ---- What it is
   int32_t num_replicas() const noexcept { return dist_strategy_num_replicas(handle_); }

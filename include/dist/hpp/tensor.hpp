@@ -92,7 +92,9 @@ class const_tensor {
   const_tensor strided(std::initializer_list<int64_t> strides) const { return with_strides(*this, strides); }
 
   // For the C API, whose struct is const where the memory is.
-  const dist_tensor get() const noexcept { return view(); }  // NOLINT: const, lest a tensor be made of it
+  [[nodiscard]] const dist_tensor get() const noexcept {
+    return view();
+  }  // NOLINT: const, lest a tensor be made of it
   dist_dtype dtype() const noexcept { return dtype_; }
   int32_t ndim() const noexcept { return ndim_; }
   int64_t size(int32_t dim) const { return shape_.at(static_cast<std::size_t>(dim)); }
@@ -173,7 +175,7 @@ class tensor : public const_tensor {
   explicit tensor(const const_tensor &view) = delete;
 
   tensor strided(std::initializer_list<int64_t> strides) const { return with_strides(*this, strides); }
-  dist_tensor get() const noexcept { return view(); }
+  [[nodiscard]] dist_tensor get() const noexcept { return view(); }
   template <class T>
   T *data() const {
     return typed<T>();
@@ -199,7 +201,7 @@ class basic_tensor_list {
 
   std::size_t size() const noexcept { return list_.size(); }
   const View &operator[](std::size_t index) const { return list_.at(index); }
-  const dist_tensor *get() const noexcept { return views_.data(); }
+  [[nodiscard]] const dist_tensor *get() const noexcept { return views_.data(); }
 
  private:
   void look() {

@@ -20,7 +20,7 @@ class topology_ref {
   explicit topology_ref(dist_topology *handle) noexcept : handle_(handle) {}
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  dist_topology *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_topology *get() const noexcept { return handle_; }
 
   int32_t mesh_rank() const noexcept;                  // Experimental.
   const int32_t *mesh_shape() const noexcept;          // Experimental.
@@ -93,7 +93,7 @@ class device_assignment_ref {
   explicit device_assignment_ref(const dist_device_assignment *handle) noexcept : handle_(handle) {}
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  const dist_device_assignment *get() const noexcept { return handle_; }
+  [[nodiscard]] const dist_device_assignment *get() const noexcept { return handle_; }
 
   topology_ref topology() const noexcept;                                        // Experimental.
   int32_t num_replicas() const noexcept;                                         // Experimental.

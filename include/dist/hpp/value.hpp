@@ -155,7 +155,7 @@ class value {
   dist::value_shard shard(int32_t logical_device) const;  // Experimental.
   // On one line, for people and logs.
   std::string describe() const;  // Experimental.
-  dist_value *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_value *get() const noexcept { return handle_; }
 
   // The value that make(dist_value **) makes.
   template <class Make>

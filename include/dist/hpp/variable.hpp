@@ -16,7 +16,7 @@ class variable_ref {
   explicit variable_ref(dist_variable *handle) noexcept : handle_(handle) {}
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  dist_variable *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_variable *get() const noexcept { return handle_; }
 
   const char *name() const noexcept { return dist_variable_name(handle_); }
   const char *class_name() const noexcept;   // Experimental.

@@ -37,7 +37,7 @@ class network {
   network(const network &) = delete;
   network &operator=(const network &) = delete;
 
-  dist_network *get() const noexcept { return handle_; }
+  [[nodiscard]] dist_network *get() const noexcept { return handle_; }
 
  private:
   dist_network *handle_ = nullptr;

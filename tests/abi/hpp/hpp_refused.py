@@ -126,6 +126,10 @@ CASES = [
     ("number for a device", 'g.strategy.reduce_to(reduce_op::sum, g.value, "CPU:0");',
      "g.strategy.reduce_to(reduce_op::sum, g.value, 0);", DELETED),
     ("character for an index", "(void)g.value[0];", "(void)g.value['0'];", r"no match|no viable"),
+    # The handle that get() gives says nothing: who drops it meant fetch(), which throws.
+    ("handle for a result", "dist::remote_value r; (void)r.get(); (void)r.fetch();", "dist::remote_value r; r.get();",
+     r"nodiscard"),
+    ("handle that is dropped", "(void)g.value.get();", "g.value.get();", r"nodiscard"),
 ]
 
 
