@@ -28,6 +28,10 @@ constexpr Kind kGloo = {
     "-Dgloo=enabled, which needs gRPC for C++, nettle and Gloo (Debian: libgrpc++-dev nettle-dev "
     "libgloo-dev)"};
 
+// What a program from elsewhere can do: a jar, say, that has libdist in it.
+constexpr const char* kOrSayWhere =
+    "or set DIST_MODULE_FOLDER to the folder that has it, PREFIX/lib/dist of an installed libdist";
+
 Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept {
   // gRPC's log function is one for the process: where gRPC was there before, it is the host's to say.
   const bool own_log = !is_loaded("libgpr.so");
@@ -64,8 +68,8 @@ Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) n
   const Kind& kind = gloo ? kGloo : kGrpc;
   if (given != nullptr) {
     if (file_is_there(given)) return load(kind, given, out);
-    return fail(DIST_UNAVAILABLE, "%s is not installed (looked for %s); build libdist with %s", kind.file,
-                Shown(given).c_str(), kind.how);
+    return fail(DIST_UNAVAILABLE, "%s is not installed (looked for %s); build libdist with %s; %s", kind.file,
+                Shown(given).c_str(), kind.how, kOrSayWhere);
   }
   char folder[kPathBytes - 64] = "";
   char paths[3][kPathBytes] = {};
@@ -79,8 +83,9 @@ Status find_grpc_library(bool gloo, const char* given, const GrpcModule** out) n
   for (std::size_t i = 0; i < n; ++i) {
     if (file_is_there(paths[i])) return load(kind, paths[i], out);
   }
-  return fail(DIST_UNAVAILABLE, "%s is not installed (looked in %s/dist, %s and %s); build libdist with %s",
-              kind.file, folder, folder, DIST_GRPC_FOLDER, kind.how);
+  return fail(DIST_UNAVAILABLE,
+              "%s is not installed (looked in %s/dist, %s and %s); build libdist with %s; %s", kind.file,
+              folder, folder, DIST_GRPC_FOLDER, kind.how, kOrSayWhere);
 }
 
 }  // namespace dist

@@ -234,6 +234,7 @@ void without_the_module_it_says_so(void**) {
     assert_says(std::string(last_error().message), part);
   };
   says("/nowhere/libdist-grpc.so", "libdist-grpc.so is not installed (looked for /nowhere/libdist-grpc.so)");
+  says("/nowhere/libdist-grpc.so", "or set DIST_MODULE_FOLDER to the folder that has it, PREFIX/lib/dist");
   says("/dev/null", "cannot be loaded");
   // Another library altogether.
   says(OTHER_LIBRARY, "is no libdist-grpc.so");
