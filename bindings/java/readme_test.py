@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles and runs the programs of README.md as a stranger would: with the jar alone, in a folder of their own.
+
+usage: readme_test.py JAVA JAVAC JAR [DIST_LAUNCH MODULE_FOLDER]
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def main(java, javac, jar, launch=None, modules=None):
+    text = (Path(__file__).resolve().parent / "README.md").read_text(encoding="utf-8")
+    sources = re.findall(r"```java\n(.*?)```", text, re.DOTALL)
+    programs = {re.search(r"public class (\w+)", source)[1]: source for source in sources}
+    assert list(programs) == ["Hello", "Train"], programs
+    jar = Path(jar).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, program in programs.items():
+            (Path(folder) / f"{name}.java").write_text(program, encoding="utf-8")
+            subprocess.run([javac, "-Xlint:all", "-Werror", "-cp", jar, f"{name}.java"], cwd=folder, check=True)
+
+        def printed(*command):
+            environment = {**os.environ, **({"DIST_MODULE_FOLDER": modules} if modules else {})}
+            return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+        came = printed(java, "-cp", f"{jar}:.", "Hello")
+        expected = re.search(r"// ([\d. ]+)\n", programs["Hello"])[1] + "\n"
+        assert came == expected, (came, expected)
+        if launch:
+            came = printed(Path(launch).resolve(), "--ps", "1", "--workers", "2", "--", java, "-cp", f"{jar}:.", "Train")
+            expected = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1]
+            assert came == expected, (came, expected)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
