@@ -127,9 +127,9 @@ type timedCall struct {
 // newTimedCall watches a context until the end of its cancel.
 func newTimedCall(ctx context.Context) (*timedCall, error) {
 	call := &timedCall{ctx: contextOr(ctx)}
-	if call.ctx.Err() != nil || call.late() {
+	if over := call.ctx.Err(); over != nil || call.late() {
 		report := endedBefore(call.ctx, "the context ended before the call began")
-		if call.ctx.Err() == nil { // it will come to know
+		if over == nil { // it will come to know, maybe by now
 			report.Code, report.cause = ErrDeadlineExceeded, context.DeadlineExceeded
 		}
 		return nil, report
