@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exact kernels of each SIMD target (this file is compiled once for each), and the choice among them.
 #include "core/kernel/exact.hpp"
+#include "core/kernel/highway_names.hpp"
 
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The update of each SIMD target (this file is compiled once for each), and plain loops for the rest.
 #include "core/kernel/sgd.hpp"
+#include "core/kernel/highway_names.hpp"
 
 #include <algorithm>
 #include <cstdint>

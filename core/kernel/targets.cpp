@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/kernel/targets.hpp"
+#include "core/kernel/highway_names.hpp"
 
 #include <bit>
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels by trees of each SIMD target (this file is compiled once for each), and the choice among them.
 #include "core/kernel/tree.hpp"
+#include "core/kernel/highway_names.hpp"
 
 #include <cstdint>
 #include <cstring>

@@ -25,7 +25,7 @@ class RemoteVariables::Calls {
       : owner_(owner),
         wait_(wait),
         begin_ns_(steady_now_ns()),
-        until_ns_(wait->timeout_ns < 0 ? 0 : begin_ns_ + wait->timeout_ns),
+        until_ns_(wait->timeout_ns > INT64_MAX - begin_ns_ ? INT64_MAX : begin_ns_ + wait->timeout_ns),
         calls_(&owner.memory_) {}
 
   Status begin(std::size_t ps, std::string_view method, Value& message) {

@@ -27,12 +27,12 @@ final class NativeLoader {
     private static final String BINDING = "libdist_java.so";
     /** In the order in which they need each other; those of others may be beside ours, and need not. */
     private static final List<String> LIBRARIES =
-            List.of("libtbb.so.12", "libhwloc.so.15", "libhwy.so.1", "libdist.so.0", BINDING);
+            List.of("libtbb.so.12", "libhwloc.so.15", "libdist.so.0", BINDING);
     /** What of others libdist needs, by the beginnings of their files' names. */
     private static final Map<String, String> NEEDED = Map.of(
-            "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libhwy.so", "Highway", "libstdc++.so", "GCC's");
-    private static final String PACKAGES = "Debian, Ubuntu: apt install libtbb12 libhwloc15 libhwy1;"
-            + " others: tbb, hwloc, highway";
+            "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libstdc++.so", "GCC's");
+    private static final String PACKAGES = "Debian, Ubuntu: apt install libtbb12 libhwloc15;"
+            + " others: tbb, hwloc";
     private static final Pattern MISSING =
             Pattern.compile("(lib[^\\s:/]+\\.so[.\\w]*): cannot open shared object file");
 
