@@ -41,7 +41,8 @@ void data_in_plain_text_are_refused_where_they_may_not_be(void**) {
   const GrpcWorkers workers(2, 4096);
   GrpcOptions options = workers.options(0);
   assert_true(create(options).ok());
-  options.ca = options.certificate = options.key = "PEM";
+  options.ca = options.certificate = "-----BEGIN CERTIFICATE-----";
+  options.key = "-----BEGIN PRIVATE KEY-----";
   assert_int_equal(create(options).code(), DIST_FAILED_PRECONDITION);
   assert_says(std::string(last_error().message), "TLS certificates are given");
   options = workers.options(0);

@@ -206,6 +206,16 @@ void options_are_checked(void**) {
   assert_int_equal(code_of([](GrpcOptions& o) { o.credit = 63; }), DIST_INVALID_ARGUMENT);
   assert_int_equal(code_of([](GrpcOptions& o) { o.secret = ""; }), DIST_INVALID_ARGUMENT);
   assert_int_equal(code_of([](GrpcOptions& o) { o.ca = "x"; }), DIST_INVALID_ARGUMENT);
+  const auto pem = [](GrpcOptions& o) {
+    o.ca = o.certificate = "-----BEGIN CERTIFICATE-----\n";
+    o.key = "-----BEGIN EC PRIVATE KEY-----\n";
+  };
+  assert_int_equal(code_of(pem), DIST_OK);
+  assert_int_equal(code_of([&](GrpcOptions& o) { pem(o), o.certificate = "junk"; }), DIST_INVALID_ARGUMENT);
+  assert_says(std::string(last_error().message),
+              "the certificate has no \"-----BEGIN ... CERTIFICATE-----\"");
+  assert_int_equal(code_of([&](GrpcOptions& o) { pem(o), o.key = o.ca; }), DIST_INVALID_ARGUMENT);
+  assert_says(std::string(last_error().message), "the key has no");
   // Plain text, off loopback.
   for (const char* const far : {"10.0.0.1:1", "127.example.org:1", "localhost.example.org:1", "0.0.0.0:1"}) {
     assert_int_equal(code_of(nothing, {far}), DIST_FAILED_PRECONDITION);
