@@ -88,12 +88,13 @@ dist_status dist_server_create(const dist_cluster_spec* cluster, const char* job
     Ref<ClusterSpec> spec = Ref<ClusterSpec>::share(capi::unwrap(const_cast<dist_cluster_spec*>(cluster)));
     if (!spec) DIST_TRY(resolver->spec(&spec));
     FoundText found_job;
-    if (job == nullptr) {
+    const char* task = job;
+    if (task == nullptr) {
       DIST_TRY(resolver->task_type(&found_job));
       if (!found_job.is_set) {
         return invalid_argument("%s: job is NULL, and TF_CONFIG does not say which task this is", kCall);
       }
-      job = found_job.text;
+      task = found_job.text;
     }
     if (index == DIST_TASK_UNSET) {
       FoundNumber found;
@@ -101,8 +102,8 @@ dist_status dist_server_create(const dist_cluster_spec* cluster, const char* job
       index = found.number;
     }
     const char* address = nullptr;
-    DIST_TRY(spec->task_address(job, index, &address));
-    return make(given, job, index, address, out_server);
+    DIST_TRY(spec->task_address(task, index, &address));
+    return make(given, task, index, address, out_server);
   });
 }
 

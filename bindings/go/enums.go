@@ -117,7 +117,7 @@ const (
 	CentralStorage      Kind = 3 // R replicas; every variable has one copy, which all of them read
 	Mesh                Kind = 4 // as Mirrored, of replicas made of logical devices (TensorFlow: TPUStrategy)
 	MultiWorkerMirrored Kind = 5 // as Mirrored, with replicas in all workers of a cluster
-	ParameterServer     Kind = 6 // one replica here; variables and closures of a coordinator are on servers
+	ParameterServer     Kind = 6 // variables and closures of a coordinator are on servers
 )
 
 // Threads says on which threads the replicas run.

@@ -137,7 +137,7 @@ void Coordinator::look(int64_t now) {
                                     [](const Server& each) { return each.state == Server::State::kUp; });
   ClosureQueue::Assignment next{};
   while (complete && queue_.next(now, &next)) {
-    send(next.id, servers_[static_cast<std::size_t>(num_ps_ + next.worker)]);
+    send(next.id, servers_[static_cast<std::size_t>(num_ps_) + static_cast<std::size_t>(next.worker)]);
   }
 }
 

@@ -178,6 +178,41 @@ Status Coordinator::save(const char* path) {
   return about_file(path, writer.commit());
 }
 
+namespace {
+
+// How far a job had come when it was saved.
+struct Progress {
+  explicit Progress(Memory& memory) : applied(&memory) {}
+
+  int64_t mark = 0;                   // closures below have ended
+  std::pmr::vector<Numbers> applied;  // by each parameter server, as AppliedIds has it; at least one
+  bool alike = true;                  // all the same: no closure was under way
+};
+
+Status read_progress(const Checkpoint& file, Progress* out) {
+  Memory& memory = file.memory();
+  // Other programs' files, and those of other strategies, have no closures.
+  if (const char* const text = file.text(kMarkText); text != nullptr) {
+    Numbers mark(&memory);
+    DIST_TRY(numbers_of(kMarkText, text, &mark));
+    if (mark.size() != 1 || mark[0] < 0 || mark[0] > INT64_MAX / 2) {
+      return fail(DIST_DATA_LOSS, "the checkpoint's \"%s\" is no number of closures", kMarkText);
+    }
+    out->mark = mark[0];
+  }
+  for (std::size_t ps = 0;; ++ps) {
+    const std::pmr::string key = applied_key(memory, ps);
+    const char* const text = file.text(key.c_str());
+    if (text == nullptr) break;
+    DIST_TRY(numbers_of(key.c_str(), text, &out->applied.emplace_back()));
+    out->alike = out->alike && out->applied.back() == out->applied.front();
+  }
+  if (out->applied.empty()) out->applied.emplace_back().push_back(out->mark);
+  return kOk;
+}
+
+}  // namespace
+
 Status Coordinator::restore(const char* path) {
   DIST_TRY(check_not_dividing("restoring a checkpoint"));
   DIST_TRY(await_servers());
@@ -206,37 +241,21 @@ Status Coordinator::restore(const char* path) {
     return invalid_argument("variable \"%s\" is %s, and in the checkpoint %s", variable.name.c_str(), wanted,
                             is);
   }
-  // Other programs' files, and those of other strategies, have no closures.
-  Numbers mark(&memory());
-  const char* const mark_text = file->text(kMarkText);
-  if (mark_text != nullptr) DIST_TRY(numbers_of(kMarkText, mark_text, &mark));
-  if (mark.empty()) mark.push_back(0);
-  if (mark.size() != 1 || mark[0] < 0 || mark[0] > INT64_MAX / 2) {
-    return fail(DIST_DATA_LOSS, "the checkpoint's \"%s\" is no number of closures", kMarkText);
-  }
-  std::pmr::vector<Numbers> applied(&memory());
-  bool alike = true;
-  for (std::size_t ps = 0;; ++ps) {
-    const std::pmr::string key = applied_key(memory(), ps);
-    const char* const text = file->text(key.c_str());
-    if (text == nullptr) break;
-    DIST_TRY(numbers_of(key.c_str(), text, &applied.emplace_back()));
-    alike = alike && applied.back() == applied.front();
-  }
-  if (applied.empty()) applied.emplace_back().push_back(mark[0]);
+  Progress progress(memory());
+  DIST_TRY(read_progress(*file, &progress));
   const char* const layout = file->text(kLayoutText);
-  if (!alike && (applied.size() != variables_.num_servers() || layout == nullptr ||
-                 layout_of(memory(), directory_, n) != layout)) {
+  if (!progress.alike && (progress.applied.size() != variables_.num_servers() || layout == nullptr ||
+                          layout_of(memory(), directory_, n) != layout)) {
     return failed_precondition(
         "the checkpoint was written while closures were under way, on parameter servers that had other parts "
         "of the "
         "variables: create the variables as then, on %zu servers, or save after dist_coordinator_join()",
-        applied.size());
+        progress.applied.size());
   }
   RemoteWait wait = patience();
   for (std::size_t ps = 0; ps < variables_.num_servers(); ++ps) {
     Numbers numbers({epoch_}, &memory());
-    const Numbers& has = applied[alike ? 0 : ps];
+    const Numbers& has = progress.applied[progress.alike ? 0 : ps];
     numbers.insert(numbers.end(), has.begin(), has.end());
     ValueRef message;
     ValueRef ignored;
@@ -251,7 +270,7 @@ Status Coordinator::restore(const char* path) {
     DIST_TRY(commit(pushes));
   }
   const std::scoped_lock lock(mutex_);
-  queue_.resume(mark[0]);
+  queue_.resume(progress.mark);
   return kOk;
 }
 

@@ -46,8 +46,8 @@ class DatasetMaker {
 
 // For which replicas a dataset makes batches: those of this worker, and where there are others, which it is of them.
 struct Readers {
-  Readers(int32_t replicas) noexcept
-      : num_replicas(replicas) {}  // NOLINT: a number of replicas is all of it mostly
+  // NOLINTNEXTLINE(google-explicit-constructor): a number of replicas is all of it mostly
+  Readers(int32_t replicas) noexcept : num_replicas(replicas) {}
 
   int32_t num_replicas;
   int32_t me = 0;

@@ -29,7 +29,7 @@ struct RemoteVariable {
     int64_t rows;    // 1 of a scalar
   };
 
-  RemoteVariable(Memory& memory) : name(&memory), shape(&memory), parts(&memory) {}
+  explicit RemoteVariable(Memory& memory) : name(&memory), shape(&memory), parts(&memory) {}
   dist_tensor spec() const noexcept {
     return {nullptr, dtype, static_cast<int32_t>(shape.size()), shape.data(), nullptr};
   }

@@ -113,81 +113,108 @@ Status RemoteVariables::create(const RemoteVariable& variable, Value& initial, R
   return calls.get_all();
 }
 
-Status RemoteVariables::read(std::span<const RemoteVariable* const> variables, RemoteWait* wait,
-                             std::span<ValueRef> out) {
-  // Where each part of each variable comes from: which answer, and which item of it.
-  struct Place {
-    std::size_t call;
-    std::size_t item;
-  };
-  Calls calls(*this, wait);
-  std::pmr::vector<Place> places(&memory_);
-  std::size_t num_places = 0;
-  for (const RemoteVariable* const each : variables) num_places += each->parts.size();
-  places.resize(num_places);
-  std::pmr::vector<int64_t> numbers(&memory_);
-  for (std::size_t ps = 0; ps < servers_.size(); ++ps) {
-    numbers.assign(1, epoch_);
+// A read of several variables: where each part of each comes from.
+class RemoteVariables::Reading {
+ public:
+  Reading(const RemoteVariables& owner, std::span<const RemoteVariable* const> variables, RemoteWait* wait)
+      : owner_(owner),
+        variables_(variables),
+        calls_(owner, wait),
+        parts_(&owner.memory_),
+        answers_(&owner.memory_) {
+    for (const RemoteVariable* const each : variables) {
+      for (const RemoteVariable::Part& part : each->parts) parts_.push_back({each, &part, 0, 0});
+    }
+  }
+
+  // Begins the calls, and waits for their answers.
+  Status ask() {
+    std::pmr::vector<Part*> by_server(&owner_.memory_);
+    for (Part& each : parts_) by_server.push_back(&each);
+    std::sort(by_server.begin(), by_server.end(),
+              [](const Part* a, const Part* b) { return a->part->ps < b->part->ps; });
+    std::pmr::vector<int64_t> numbers({owner_.epoch_}, &owner_.memory_);
     std::size_t bytes = 0;
-    const auto send = [&]() -> Status {
+    for (std::size_t i = 0; i < by_server.size(); ++i) {
+      Part& each = *by_server[i];
+      each.call = calls_.size();
+      each.item = numbers.size() - 1;
+      numbers.push_back(each.part->number);
+      bytes += bytes_of(each);
+      const Part* const next = i + 1 < by_server.size() ? by_server[i + 1] : nullptr;
+      if (next != nullptr && next->part->ps == each.part->ps &&
+          bytes_of(*next) <= kMostAnswerBytes - std::min(bytes, kMostAnswerBytes)) {
+        continue;
+      }
       ValueRef message;
-      DIST_TRY(make_message(memory_, numbers, {}, &message));
-      DIST_TRY(calls.begin(ps, "dist.ps.read", *message));
+      DIST_TRY(make_message(owner_.memory_, numbers, {}, &message));
+      DIST_TRY(calls_.begin(static_cast<std::size_t>(each.part->ps), "dist.ps.read", *message));
       numbers.resize(1);
       bytes = 0;
-      return kOk;
-    };
-    std::size_t at = 0;
-    for (const RemoteVariable* const each : variables) {
-      for (const RemoteVariable::Part& part : each->parts) {
-        Place& place = places[at++];
-        if (part.ps != static_cast<int32_t>(ps)) continue;
-        const std::size_t more = static_cast<std::size_t>(part.rows) * each->row_bytes();
-        if (numbers.size() > 1 && more > kMostAnswerBytes - std::min(bytes, kMostAnswerBytes))
-          DIST_TRY(send());
-        place = {calls.size(), numbers.size() - 1};
-        numbers.push_back(part.number);
-        bytes += more;
+    }
+    answers_.resize(calls_.size());
+    for (std::size_t i = 0; i < answers_.size(); ++i) DIST_TRY(calls_.get(i, &answers_[i]));
+    return kOk;
+  }
+
+  Status give(std::span<ValueRef> out) const {
+    const Part* at = parts_.data();
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+      const RemoteVariable& variable = *variables_[i];
+      if (variable.parts.size() == 1) {
+        DIST_TRY(take(*at++, &out[i]));
+        continue;
+      }
+      DIST_TRY(Value::copy_tensor(owner_.memory_, variable.spec(), &out[i]));
+      for (std::size_t p = 0; p < variable.parts.size(); ++p, ++at) {
+        ValueRef rows;
+        DIST_TRY(take(*at, &rows));
+        if (bytes_of(*at) == 0) continue;
+        const std::size_t begin = static_cast<std::size_t>(at->part->begin) * variable.row_bytes();
+        std::memcpy(static_cast<std::byte*>(out[i]->tensor().data) + begin, rows->tensor().data,
+                    bytes_of(*at));
       }
     }
-    if (numbers.size() > 1) DIST_TRY(send());
+    return kOk;
   }
-  std::pmr::vector<ValueRef> answers(calls.size(), &memory_);
-  for (std::size_t i = 0; i < answers.size(); ++i) DIST_TRY(calls.get(i, &answers[i]));
 
-  const auto take = [&](const Place& place, const RemoteVariable& variable, int64_t rows,
-                        ValueRef* value) -> Status {
-    const Value& answer = *answers[place.call];
-    if (answer.is_sequence() && place.item < answer.items().size()) {
-      const ValueRef& item = answer.items()[place.item];
+ private:
+  struct Part {
+    const RemoteVariable* variable;
+    const RemoteVariable::Part* part;
+    std::size_t call;  // whose answer has it,
+    std::size_t item;  // and where there
+  };
+  static std::size_t bytes_of(const Part& each) noexcept {
+    return static_cast<std::size_t>(each.part->rows) * each.variable->row_bytes();
+  }
+  Status take(const Part& each, ValueRef* out) const noexcept {
+    const Value& answer = *answers_[each.call];
+    const RemoteVariable& variable = *each.variable;
+    if (answer.is_sequence() && each.item < answer.items().size()) {
+      const ValueRef& item = answer.items()[each.item];
       if (item->kind() == DIST_VALUE_TENSOR && item->tensor().dtype == variable.dtype &&
-          elements_of(item->tensor()) * dtype_size(variable.dtype) ==
-              static_cast<std::size_t>(rows) * variable.row_bytes()) {
-        *value = item;
+          elements_of(item->tensor()) * dtype_size(variable.dtype) == bytes_of(each)) {
+        *out = item;
         return kOk;
       }
     }
     return fail(DIST_DATA_LOSS, "variable \"%s\": the parameter server has another one of its number",
                 variable.name.c_str());
-  };
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    const RemoteVariable& variable = *variables[i];
-    if (variable.parts.size() == 1) {
-      DIST_TRY(take(places[at++], variable, variable.parts[0].rows, &out[i]));
-      continue;
-    }
-    DIST_TRY(Value::copy_tensor(memory_, variable.spec(), &out[i]));
-    for (const RemoteVariable::Part& part : variable.parts) {
-      ValueRef rows;
-      DIST_TRY(take(places[at++], variable, part.rows, &rows));
-      const std::size_t row = variable.row_bytes();
-      if (row == 0) continue;
-      std::memcpy(static_cast<std::byte*>(out[i]->tensor().data) + static_cast<std::size_t>(part.begin) * row,
-                  rows->tensor().data, static_cast<std::size_t>(part.rows) * row);
-    }
   }
-  return kOk;
+
+  const RemoteVariables& owner_;
+  const std::span<const RemoteVariable* const> variables_;
+  Calls calls_;
+  std::pmr::vector<Part> parts_;  // in the order of the variables
+  std::pmr::vector<ValueRef> answers_;
+};
+
+Status RemoteVariables::read(std::span<const RemoteVariable* const> variables, RemoteWait* wait,
+                             std::span<ValueRef> out) {
+  Reading reading(*this, variables, wait);
+  DIST_TRY(reading.ask());
+  return reading.give(out);
 }
 
 Status RemoteVariables::rows(const RemoteVariable& variable, Value& indices, RemoteWait* wait,

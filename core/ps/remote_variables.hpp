@@ -55,6 +55,7 @@ class RemoteVariables {
 
  private:
   class Calls;
+  class Reading;
 
   Memory& memory_;
   const int64_t epoch_;

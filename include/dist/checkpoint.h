@@ -172,8 +172,8 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_read(const dist_checkpoint *
 
 typedef struct dist_checkpoint_map_options {
   uint32_t struct_size;
-  int32_t copy;   /* 1: read into memory of its own, as dist_checkpoint_read(); 0: mapped */
-  int32_t verify; /* 1: compare the checksums of what is mapped, which reads all of it; 0: not */
+  int32_t copy;     /* 1: read into memory of its own, as dist_checkpoint_read(); 0: mapped */
+  int32_t verify;   /* 1: compare the checksums of what is mapped, which reads all of it; 0: not */
   int32_t reserved; /* 0 */
 } dist_checkpoint_map_options;
 #define DIST_CHECKPOINT_MAP_OPTIONS_INIT \

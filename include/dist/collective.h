@@ -21,8 +21,8 @@ extern "C" {
 
 typedef struct dist_collective_options {
   uint32_t struct_size;
-  int32_t numerics;   /* DIST_NUMERICS_...; 0: the strategy's, which is ORDERED where its options do not say */
-  const char *tag;    /* a name for reports, equal on all members; NULL: none */
+  int32_t numerics; /* DIST_NUMERICS_...; 0: the strategy's, which is ORDERED where its options do not say */
+  const char *tag;  /* a name for reports, equal on all members; NULL: none */
   int64_t timeout_ns; /* longest wait for a peer; 0: the strategy's; < 0: no limit */
   /* who meets; NULL: all replicas. Below, R is its size; r, p and root are ranks in it */
   const dist_group *group;

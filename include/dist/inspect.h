@@ -103,9 +103,9 @@ DIST_API DIST_NODISCARD dist_status dist_write_metrics(dist_strategy *strategy, 
 typedef struct dist_straggler {
   int32_t collective; /* a DIST_COLLECTIVE_... */
   int32_t group;      /* which group of replicas met; 0: all */
-  int32_t replica;    /* its id; -1: the worker itself, where workers met outside of their replicas' functions */
-  int32_t worker;     /* the replica's; 0 in a strategy of one process */
-  int64_t rounds;     /* of this tag, collective and group, whoever was last */
+  int32_t replica; /* its id; -1: the worker itself, where workers met outside of their replicas' functions */
+  int32_t worker;  /* the replica's; 0 in a strategy of one process */
+  int64_t rounds;  /* of this tag, collective and group, whoever was last */
   int64_t times_last; /* at least 1 */
   /* how long all others, all there, waited for it: the mean of those times, and the longest */
   int64_t mean_late_ns;

@@ -150,7 +150,7 @@ enum {
   DIST_STRATEGY_CENTRAL_STORAGE = 3, /* R replicas; every variable has one copy, which all of them read */
   DIST_STRATEGY_MESH = 4,            /* as MIRRORED, of replicas made of logical devices (TPUStrategy) */
   DIST_STRATEGY_MULTI_WORKER_MIRRORED = 5, /* as MIRRORED, with replicas in all workers of a cluster */
-  DIST_STRATEGY_PARAMETER_SERVER = 6 /* one replica here; variables and closures of a coordinator are on servers */
+  DIST_STRATEGY_PARAMETER_SERVER = 6       /* variables and closures of a coordinator are on servers */
 };
 
 /** On which threads the replicas run. */

@@ -288,13 +288,22 @@ struct Certificates {
             "-days 2 -subj /CN=ca");
     for (const char* const host : {"localhost", "other.example"}) {
       const std::string of = host;
-      std::ofstream(folder + "/" + of + ".ext") << "subjectAltName=DNS:" << of << "\n";
-      there =
-          there &&
-          run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout " + of +
-              ".key -out " + of + ".csr -subj /CN=" + of) &&
-          run("openssl x509 -req -in " + of + ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out " +
-              of + ".pem -extfile " + of + ".ext");
+      std::ofstream(std::string(folder).append("/").append(of).append(".ext"))
+          << "subjectAltName=DNS:" << of << "\n";
+      there = there &&
+              run(std::string("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ")
+                      .append(of)
+                      .append(".key -out ")
+                      .append(of)
+                      .append(".csr -subj /CN=")
+                      .append(of)) &&
+              run(std::string("openssl x509 -req -in ")
+                      .append(of)
+                      .append(".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out ")
+                      .append(of)
+                      .append(".pem -extfile ")
+                      .append(of)
+                      .append(".ext"));
     }
   }
   ~Certificates() {
@@ -392,7 +401,7 @@ void who_forms_waits_for_the_other_certificate(void**) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const std::string text = workers.address(0);
+  const std::string& text = workers.address(0);
   address.sin_port = htons(static_cast<uint16_t>(std::stoi(text.substr(text.rfind(':') + 1))));
   const int listens = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   assert_int_equal(bind(listens, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
@@ -443,10 +452,12 @@ void who_forms_waits_for_the_other_certificate(void**) {
 }  // namespace dist
 
 // Debian's c-ares keeps some bytes of each name that gRPC asks it for.
+// NOLINTBEGIN(bugprone-reserved-identifier): LeakSanitizer's name
 extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions();
 extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
   return "leak:libcares";
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 int main() {
   using namespace dist;

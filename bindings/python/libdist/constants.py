@@ -104,7 +104,7 @@ class StrategyKind(IntEnum):
     CENTRAL_STORAGE = 3  # R replicas; every variable has one copy, which all of them read
     MESH = 4  # as MIRRORED, of replicas made of logical devices (TPUStrategy)
     MULTI_WORKER_MIRRORED = 5  # as MIRRORED, with replicas in all workers of a cluster
-    PARAMETER_SERVER = 6  # one replica here; variables and closures of a coordinator are on servers
+    PARAMETER_SERVER = 6  # variables and closures of a coordinator are on servers
 
 
 class Threads(IntEnum):

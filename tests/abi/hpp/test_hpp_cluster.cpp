@@ -177,12 +177,8 @@ void reforms() {
 
 int main() {
   const CMUnitTest tests[] = {
-      HPP_TEST(specs),
-      HPP_TEST(rules),
-      HPP_TEST(texts_with_a_zero_inside),
-      HPP_TEST(resolvers),
-      HPP_TEST(partitioners),
-      HPP_TEST(networks),
+      HPP_TEST(specs),     HPP_TEST(rules),        HPP_TEST(texts_with_a_zero_inside),
+      HPP_TEST(resolvers), HPP_TEST(partitioners), HPP_TEST(networks),
       HPP_TEST(reforms),
   };
   return cmocka_run_group_tests_name("dist.hpp: clusters", tests, nullptr, nullptr);

@@ -101,7 +101,8 @@ static dist_status count_share(dist_replica *replica, void *user_data) {
   shares *s = self->shares;
   if (atomic_load(&s->over)) return DIST_OK;
   for (int i = 0; i < CALLERS; i++) {
-    while (i != self->index && !(atomic_load(&s->thread[i]) != 0 && sleeps(atomic_load(&s->thread[i])))) sched_yield();
+    while (i != self->index && !(atomic_load(&s->thread[i]) != 0 && sleeps(atomic_load(&s->thread[i]))))
+      sched_yield();
   }
   s->of_caller[self->index]++;
   if (++s->runs == RUNS) atomic_store(&s->over, 1);

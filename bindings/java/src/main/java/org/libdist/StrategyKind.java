@@ -17,7 +17,7 @@ public enum StrategyKind {
     MESH(4),
     /** As MIRRORED, with replicas in all workers of a cluster. */
     MULTI_WORKER_MIRRORED(5),
-    /** One replica here; variables and closures of a coordinator are on servers. */
+    /** Variables and closures of a coordinator are on servers. */
     PARAMETER_SERVER(6);
 
     final int code;
