@@ -8,66 +8,33 @@ running is left out with a word; a wrong result ends the run."""
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-PEER = """
-import sys, threading
-kind = sys.argv[1]
-print("noise of a library")
-print("@ready", "Made-up " + sys.argv[2], *sys.argv[3:], sep="\\t", flush=True)
-def spin():
-    while True:
-        pass
-for line in sys.stdin:
-    words = line.rstrip("\\n").split("\\t")
-    if words[0] == "quit":
-        break
-    if kind == "dies":
-        print("out of luck", file=sys.stderr)
-        sys.exit(1)
-    if kind == "spins":
-        threading.Thread(target=spin, daemon=True).start()
-    if kind == "wrong":
-        print("@failed", "wrong result", sep="\\t", flush=True)
-        continue
-    us = "2000.5" if words[1] == "slow" else "1000.5"
-    print("@times", *[us] * int(words[8]), sep="\\t", flush=True)
-"""
+import made_up
+
 ROW = "all_reduce f32 1 KiB in place x2, hot"
 
 
 def run(bench, folder, peers, row=ROW, option="--peers"):
     """Exit status and output of a run with these (group, label, command) beside libdist; its JSON is in run.json."""
-    (folder / "peers.list").write_text("".join("\t".join(map(str, peer)) + "\n" for peer in peers))
-    done = subprocess.run(
-        [bench, "--quick", "--replicas", "2", "--filter", row, option, folder / "peers.list",
-         "--json", folder / "run.json"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
-    print(done.stdout)
-    return done.returncode, done.stdout
+    path = made_up.list_of(folder, *peers)
+    return made_up.run(
+        bench, "--quick", "--replicas", "2", "--filter", row, option, path, "--json", folder / "run.json"
+    )
 
 
 def main(bench):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        script = folder / "peer.py"
-        script.write_text(PEER)
-
-        def peer(group, kind):
-            return (group, kind, sys.executable, script, kind, "@RANKS@", "slow", "fast")
-
         status, output = run(
             bench,
             folder,
             [
-                peer("mpi", "good"),
-                peer("oneccl", "dies"),
-                ("gloo", "absent", folder / "no-such-program"),
-                peer("jax", "spins"),
-                ("-", "missing", "pip: missing"),
+                made_up.peer("mpi", "good"),
+                made_up.peer("oneccl", "dies0"),
+                made_up.peer("jax", "spins"),
+                *made_up.absent(folder),
             ],
         )
         assert status == 0, status
@@ -75,8 +42,8 @@ def main(bench):
         groups = {c["group"]: c for row in report["rows"] for c in row["comparisons"] if c["group"]}
         assert set(groups) == {"mpi"}, groups
         sides = {side["name"]: side["median_us"] for side in report["rows"][0]["sides"]}
-        assert groups["mpi"]["with"] == "Made-up 2, fast" and sides["Made-up 2, fast"] == 1000.5, groups
-        assert sides["Made-up 2, slow"] == 2000.5, sides
+        assert groups["mpi"]["with"] == "good of 2, fast" and sides["good of 2, fast"] == 1000.5, groups
+        assert sides["good of 2, slow"] == 2000.5, sides
         assert all(row["hop_us"] > 0 for row in report["rows"]), report["rows"]
         printed = output[output.index("\nrow, ") : output.index("took no part")].splitlines()
         table = [line for line in printed if not line.startswith("dist_bench:")]
@@ -86,15 +53,16 @@ def main(bench):
             assert words in skipped and words in output, (words, skipped)
 
         # Another way to start a peer is one more of its group.
-        status, output = run(bench, folder, [("mpi", "other", "@BENCH@" + sys.executable, *peer("mpi", "good")[3:])])
-        assert status == 0 and "Made-up 2, fast" in output, (status, output)
+        other = ("mpi", "other", "@BENCH@" + sys.executable, *made_up.peer("mpi", "good")[3:])
+        status, output = run(bench, folder, [other])
+        assert status == 0 and "good of 2, fast" in output, (status, output)
 
-        status, output = run(bench, folder, [peer("mpi", "wrong")])
+        status, output = run(bench, folder, [made_up.peer("mpi", "wrong")])
         assert status == 2 and "wrong result" in output, (status, output)
 
         # A binding's form without a name is compared with C, the others with C on host threads; Python has no floor.
         def binding(language):
-            return (language, language, sys.executable, script, "good", "@RANKS@", "", "slow", "fast")
+            return (language, language, *made_up.peer(language, "good", forms=("", "slow", "fast"))[2:])
 
         status, output = run(
             bench,
@@ -109,12 +77,12 @@ def main(bench):
         rows = {row["threads"]: row for row in report["rows"] if row["operation"] == "bindings_all_reduce"}
         seen = {t: [(c["group"], c["with"], c.get("floor")) for c in row["comparisons"]] for t, row in rows.items()}
         assert seen == {
-            "library": [("go", "Made-up 2", 3), ("python", "Made-up 2", None)],
+            "library": [("go", "good of 2", 3), ("python", "good of 2", None)],
             "host": [
-                ("go", "Made-up 2, slow", 3),
-                ("go", "Made-up 2, fast", 3),
-                ("python", "Made-up 2, slow", None),
-                ("python", "Made-up 2, fast", None),
+                ("go", "good of 2, slow", 3),
+                ("go", "good of 2, fast", 3),
+                ("python", "good of 2, slow", None),
+                ("python", "good of 2, fast", None),
             ],
         }, seen
         for row in rows.values():

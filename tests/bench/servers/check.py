@@ -6,34 +6,12 @@ A good one has turns, and its fastest form counts; one that cannot be started, d
 wrong result ends the run."""
 
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-PEER = """
-import sys, threading
-kind = sys.argv[1]
-print("@ready", kind + " of " + sys.argv[2], *sys.argv[3:], sep="\\t", flush=True)
-def spin():
-    while True:
-        pass
-for asked, line in enumerate(sys.stdin):
-    words = line.rstrip("\\n").split("\\t")
-    if words[0] == "quit":
-        break
-    assert words[2] in ("push", "pull", "closure", "closure_push") and words[3] == "f32", words
-    if kind.startswith("dies") and asked >= int(kind[4:]):
-        print("out of luck", file=sys.stderr)
-        sys.exit(1)
-    if kind == "spins":
-        threading.Thread(target=spin, daemon=True).start()
-    if kind == "wrong":
-        print("@failed", "wrong result", sep="\\t", flush=True)
-    elif words[1] == "slow" and words[2] == "push":
-        print("@no", "not offered", sep="\\t", flush=True)
-    else:
-        print("@times", *["2000.5" if words[1] == "slow" else "100.5"] * int(words[8]), sep="\\t", flush=True)
-"""
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
+import made_up  # noqa: E402  (after the path is set)
+
 ROWS = [
     *(f"{what} {size}" for size in ("4 B", "64 KiB") for what in ("push", "pull")),
     "closure of nothing",
@@ -42,14 +20,6 @@ ROWS = [
     "closure, push 4 B, 8 at a time",
 ]
 BESIDE = {row: ["a call of plain gRPC"] if row == "closure of nothing" else [] for row in ROWS[4:]}
-
-
-def run(bench, *arguments):
-    done = subprocess.run(
-        [bench, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    print(done.stdout)
-    return done.returncode, done.stdout
 
 
 def table_of(output):
@@ -64,16 +34,12 @@ def table_of(output):
 
 
 def with_peers(bench, folder, *peers):
-    (folder / "list").write_text("".join("\t".join(map(str, peer)) + "\n" for peer in peers))
-    return run(bench, "--quick", "--peers", folder / "list")
+    return made_up.run(bench, "--quick", "--peers", made_up.list_of(folder, *peers))
 
 
 def check_peers(bench, folder):
-    script = folder / "peer.py"
-    script.write_text(PEER)
-
     def peer(group, kind):
-        return (group, kind, sys.executable, script, kind, "@RANKS@", "slow", "fast")
+        return made_up.peer(group, kind, "(push|pull|closure|closure_push) f32 .*")
 
     status, output = with_peers(
         bench,
@@ -81,14 +47,13 @@ def check_peers(bench, folder):
         peer("tensorflow", "good"),
         peer("mpi", "dies0"),
         peer("jax", "dies5"),
-        ("gloo", "absent", folder / "no-such-program"),
         peer("oneccl", "spins"),
-        ("-", "missing", "pip: missing"),
+        *made_up.absent(folder),
     )
     assert status == 0, status
     for name, lines in table_of(output).items():
         good = [line for line in lines if line.startswith("good of 1, ")]
-        assert len(good) == 1 and good[0].startswith("good of 1, fast") and " 100.5 " in good[0], (name, lines)
+        assert len(good) == 1 and good[0].startswith("good of 1, fast") and " 1000.5 " in good[0], (name, lines)
         assert good[0].endswith(" 5") == (name in ROWS[5:]), (name, good)  # the floor
     skipped = output[output.index("took no part") :]
     for words in "dies0", "dies5", "out of luck", "no-such-program", "does not sleep after its turn", "pip: missing":
@@ -99,7 +64,7 @@ def check_peers(bench, folder):
 
 
 def main(bench):
-    status, output = run(bench, "--quick")
+    status, output = made_up.run(bench, "--quick")
     table = table_of(output)
     assert status == 0 and list(table) == ROWS, (status, table)
     for name, lines in table.items():
@@ -109,7 +74,7 @@ def main(bench):
         assert len(floors) == (name in ("push 4 B", "pull 4 B")), (name, lines)
     with tempfile.TemporaryDirectory() as folder:
         check_peers(bench, pathlib.Path(folder))
-    status, output = run(bench, "--peers")
+    status, output = made_up.run(bench, "--peers")
     assert status == 2 and "usage" in output, (status, output)
 
 

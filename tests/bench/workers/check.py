@@ -7,43 +7,15 @@ started, dies or keeps running is left out with a word; a wrong result ends the 
 
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
+import made_up  # noqa: E402  (after the path is set)
+
 SIZES = [4, 1 << 10, 8 << 10, 64 << 10, 1 << 20]
 BARE = {"gRPC: round trip", "gRPC: exchange"}
-PEER = """
-import sys, threading
-kind = sys.argv[1]
-print("@ready", kind + " of " + sys.argv[2], *sys.argv[3:], sep="\\t", flush=True)
-def spin():
-    while True:
-        pass
-for asked, line in enumerate(sys.stdin):
-    words = line.rstrip("\\n").split("\\t")
-    if words[0] == "quit":
-        break
-    assert words[2:7] == ["all_reduce", "f32", words[4], "out_of_place", "hot"], words
-    if kind.startswith("dies") and asked >= int(kind[4:]):
-        print("out of luck", file=sys.stderr)
-        sys.exit(1)
-    if kind == "spins":
-        threading.Thread(target=spin, daemon=True).start()
-    if kind == "wrong":
-        print("@failed", "wrong result", sep="\\t", flush=True)
-        continue
-    print("@times", *["2000.5" if words[1] == "slow" else "100.5"] * int(words[8]), sep="\\t", flush=True)
-"""
 GLOO = {"ring", "bcube", "halving-doubling", "chunked ring"}
-
-
-def run(bench, *arguments):
-    done = subprocess.run(
-        [bench, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    print(done.stdout)
-    return done.returncode, done.stdout
 
 
 def floor_of(transport, name, size):
@@ -71,7 +43,7 @@ def check_row(row, transport, with_gloo):
 def check_judged(bench, folder):
     """One round says whether a floor was missed, in the table, the file and the exit status."""
     path = folder / "judged.json"
-    status, output = run(bench, "--workers", "2", "--rounds", "1", "--json", path)
+    status, output = made_up.run(bench, "--workers", "2", "--rounds", "1", "--json", path)
     rows = json.loads(path.read_text())["rows"]
     judged = [c for row in rows for c in row["comparisons"] if "floor" in c]
     assert len(rows) == len(SIZES) + 1 and len(judged) == 2, rows
@@ -86,18 +58,15 @@ def check_judged(bench, folder):
 
 def with_peers(bench, folder, *peers):
     """Exit status and output of a run with these (group, label, command); its JSON is in run.json."""
-    (folder / "list").write_text("".join("\t".join(map(str, peer)) + "\n" for peer in peers))
-    return run(bench, "--workers", "2", "--quick", "--peers", folder / "list", "--json", folder / "run.json")
+    path = made_up.list_of(folder, *peers)
+    return made_up.run(bench, "--workers", "2", "--quick", "--peers", path, "--json", folder / "run.json")
 
 
 def check_peers(bench):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        script = folder / "peer.py"
-        script.write_text(PEER)
-
         def peer(group, kind):
-            return (group, kind, sys.executable, script, kind, "@RANKS@", "slow", "fast")
+            return made_up.peer(group, kind, r"all_reduce f32 \d+ out_of_place hot")
 
         status, output = with_peers(
             bench,
@@ -105,16 +74,15 @@ def check_peers(bench):
             peer("mpi", "good"),
             peer("tensorflow", "dies0"),
             peer("jax", "dies5"),
-            ("gloo", "absent", folder / "no-such-program"),
             peer("oneccl", "spins"),
-            ("-", "missing", "pip: missing"),
+            *made_up.absent(folder),
         )
         assert status == 0, status
         report = json.loads((folder / "run.json").read_text())
         assert len(report["rows"]) == len(SIZES), report
         for row in report["rows"]:
             sides = {side["name"]: side["round_us"] for side in row["sides"] if " of 2" in side["name"]}
-            assert sides == {"good of 2, slow": [2000.5] * 2, "good of 2, fast": [100.5] * 2}, sides
+            assert sides == {"good of 2, slow": [2000.5] * 2, "good of 2, fast": [1000.5] * 2}, sides
             assert "good of 2, fast" in {c["with"] for c in row["comparisons"]}, row["comparisons"]
         skipped = "\n".join(report["peers_skipped"])
         for words in "dies0", "dies5", "out of luck", "no-such-program", "does not sleep after its turn", "pip: missing":
@@ -129,12 +97,12 @@ def main(bench, transport, gloo="without"):
         return check_peers(bench)
     with_gloo = gloo == "with"
     if transport == "gloo" and not with_gloo:
-        status, output = run(bench, "--workers", "2", "--quick", "--transport", "gloo")
+        status, output = made_up.run(bench, "--workers", "2", "--quick", "--transport", "gloo")
         assert status == 2 and "this build has no Gloo" in output, (status, output)
         return None
     with tempfile.TemporaryDirectory() as name:
         path = pathlib.Path(name) / "run.json"
-        status, output = run(bench, "--workers", "2", "--quick", "--transport", transport, "--json", path)
+        status, output = made_up.run(bench, "--workers", "2", "--quick", "--transport", transport, "--json", path)
         assert status == 0, status
         report = json.loads(path.read_text())
         if transport == "grpc":
@@ -144,7 +112,7 @@ def main(bench, transport, gloo="without"):
     for row in report["rows"]:
         check_row(row, transport, with_gloo)
     for wrong in (["--workers", "1"], ["--workers", "2", "--transport", "pigeon"]):
-        status, output = run(bench, *wrong)
+        status, output = made_up.run(bench, *wrong)
         assert status == 2 and "usage" in output, (status, output)
     return None
 

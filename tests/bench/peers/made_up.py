@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For the benches' own tests: peers that are made up, and runs of a bench beside them."""
+
+import pathlib
+import subprocess
+import sys
+
+PROGRAM = pathlib.Path(__file__).with_name("made_up_peer.py")
+
+
+def peer(group, kind, wanted=".*", forms=("slow", "fast")):
+    """(group, label, command) of one."""
+    return (group, kind, sys.executable, PROGRAM, kind, "@RANKS@", wanted, *forms)
+
+
+def absent(folder):
+    """Two that take no part: one that is no program, and one that could not be installed."""
+    return ("gloo", "absent", folder / "no-such-program"), ("-", "missing", "pip: missing")
+
+
+def list_of(folder, *peers):
+    """The path of a list of these."""
+    path = folder / "peers.list"
+    path.write_text("".join("\t".join(map(str, each)) + "\n" for each in peers))
+    return path
+
+
+def run(bench, *arguments):
+    """Its exit status and output, which is printed too."""
+    done = subprocess.run([bench, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(done.stdout)
+    return done.returncode, done.stdout
