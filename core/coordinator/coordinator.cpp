@@ -255,10 +255,7 @@ Status Coordinator::await(std::unique_lock<std::mutex>& lock, Await& await, cons
 Status Coordinator::await_servers() {
   Await patience(*this, 0, nullptr);
   std::unique_lock lock(mutex_);
-  return await(lock, patience, "waiting for the parameter servers", [this] {
-    return std::all_of(servers_.begin(), servers_.begin() + num_ps_,
-                       [](const Server& each) { return each.state == Server::State::kUp; });
-  });
+  return await(lock, patience, "waiting for the parameter servers", [this] { return all_ps_up_; });
 }
 
 Status Coordinator::schedule(const char* function, Value* arguments, int64_t timeout_ns, Cancel* cancel,
@@ -333,6 +330,7 @@ Status Coordinator::create_per_worker(const char* name, const char* function, Va
   const std::size_t number = per_worker_.size();
   PerWorker& made = per_worker_.emplace_back(memory(), name, function);
   made.arguments = ValueRef::share(arguments);
+  more_per_worker_ = true;
   lock.unlock();
   signal();
   lock.lock();

@@ -217,7 +217,9 @@ class Coordinator final : public Counted {
   std::pmr::deque<Server> servers_;  // parameter servers, then workers
   ClosureQueue queue_;
   std::pmr::map<int64_t, Flight> flights_;      // closures that have no end
+  bool all_ps_up_ = false;                      // for good: one that is lost ends the job
   std::pmr::deque<PerWorker> per_worker_;       // in the order in which they are made
+  bool more_per_worker_ = false;                // than workers have been told of
   std::pmr::vector<Ref<RemoteValue>> cancels_;  // that have been asked for, until they are answered
   std::pmr::vector<Ref<Counted>> trash_;        // what may call the host when it goes: not under the lock
   ErrorRecord error_;                           // of a closure, until somebody takes it; OK: none

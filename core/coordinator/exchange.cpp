@@ -126,17 +126,15 @@ void Coordinator::look(int64_t now) {
       }
     }
   }
-  for (Server& each : servers_) {
-    if (!each.ps && each.state == Server::State::kUp && !each.prepared.call &&
-        each.num_prepared < per_worker_.size()) {
-      prepare(each);
+  if (more_per_worker_) {
+    for (Server& each : servers_) {
+      if (!each.ps && each.state == Server::State::kUp && !each.prepared.call) prepare(each);
     }
+    more_per_worker_ = false;
   }
   // Closures need parameter servers, which have all heard of this job before any of them is sent.
-  const bool complete = std::all_of(servers_.begin(), servers_.begin() + num_ps_,
-                                    [](const Server& each) { return each.state == Server::State::kUp; });
   ClosureQueue::Assignment next{};
-  while (complete && queue_.next(now, &next)) {
+  while (all_ps_up_ && queue_.next(now, &next)) {
     send(next.id, servers_[static_cast<std::size_t>(num_ps_) + static_cast<std::size_t>(next.worker)]);
   }
 }
@@ -225,7 +223,10 @@ void Coordinator::heard_hello(Server& server) {
   server.num_prepared = 0;
   server.known = 0;
   server.state = Server::State::kUp;
-  if (!server.ps) {
+  if (server.ps) {
+    all_ps_up_ = std::all_of(servers_.begin(), servers_.begin() + num_ps_,
+                             [](const Server& each) { return each.state == Server::State::kUp; });
+  } else {
     server.state = Server::State::kPreparing;
     prepare(server);
   }

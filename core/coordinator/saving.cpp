@@ -247,9 +247,9 @@ Status Coordinator::restore(const char* path) {
   if (!progress.alike && (progress.applied.size() != variables_.num_servers() || layout == nullptr ||
                           layout_of(memory(), directory_, n) != layout)) {
     return failed_precondition(
-        "the checkpoint was written while closures were under way, on parameter servers that had other parts "
-        "of the "
-        "variables: create the variables as then, on %zu servers, or save after dist_coordinator_join()",
+        "the checkpoint was written while closures were under way, on parameter servers that had other "
+        "parts of the variables: create the variables as then, on %zu servers, or save after "
+        "dist_coordinator_join()",
         progress.applied.size());
   }
   RemoteWait wait = patience();

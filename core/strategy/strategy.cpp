@@ -110,9 +110,8 @@ Status check(const StrategyOptions& options) noexcept {
   }
   if (has_one_replica(options.kind) && options.num_replicas > 1) {
     return invalid_argument(
-        "num_replicas is %d, but the one-device and default strategies, and one with parameter servers, have "
-        "one "
-        "replica: use DIST_STRATEGY_MIRRORED or CENTRAL_STORAGE",
+        "num_replicas is %d, but the one-device and default strategies, and one with parameter servers, "
+        "have one replica: use DIST_STRATEGY_MIRRORED or CENTRAL_STORAGE",
         options.num_replicas);
   }
   DIST_TRY(check_num_devices(options));

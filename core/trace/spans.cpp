@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/base/os/clock.hpp"
+#include "core/trace/trace_json.hpp"
 
 namespace dist {
 
@@ -17,8 +18,9 @@ void Span::set_name(std::string_view text) noexcept {
 void SpanLog::add(const Span& span) noexcept {
   try {
     const std::scoped_lock lock(mutex_);
-    if (spans_.size() == kMost) spans_.pop_front();
-    spans_.push_back(span);
+    if (spans_.size() < kMost) return spans_.push_back(span);
+    spans_[oldest_] = span;
+    oldest_ = (oldest_ + 1) % kMost;
   } catch (const std::bad_alloc&) {
   }
 }
@@ -32,7 +34,9 @@ Status SpanLog::end(Span* span, const Status& status) noexcept {
 
 std::pmr::vector<Span> SpanLog::copy(Memory& memory) const {
   const std::scoped_lock lock(mutex_);
-  return {spans_.begin(), spans_.end(), &memory};
+  std::pmr::vector<Span> all(spans_, &memory);
+  std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(oldest_), all.end());
+  return all;
 }
 
 void SpanTrace::add_row(const char* format, int number) {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory_resource>
 #include <mutex>
 #include <string>
@@ -15,9 +14,10 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/trace/text.hpp"
-#include "core/trace/trace_json.hpp"
 
 namespace dist {
+
+class TraceJson;
 
 struct Span {
   static constexpr int64_t kNoId = -1;
@@ -35,7 +35,7 @@ struct Span {
   void set_name(std::string_view text) noexcept;
 };
 
-// The latest spans. Safe from any thread.
+// The latest spans. Safe from any thread. Once there are kMost of them, writing one takes no memory.
 class SpanLog {
  public:
   static constexpr std::size_t kMost = 16'384;
@@ -49,7 +49,8 @@ class SpanLog {
 
  private:
   mutable std::mutex mutex_;
-  std::pmr::deque<Span> spans_;
+  std::pmr::vector<Span> spans_;  // a ring, once it is full
+  std::size_t oldest_ = 0;
 };
 
 // The spans of one process, and how a trace calls it and its rows. No process of dist_write_trace(), whose number is a worker's,

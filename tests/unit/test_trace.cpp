@@ -14,6 +14,7 @@
 #include "core/base/collective_traits.hpp"
 #include "core/trace/metrics.hpp"
 #include "core/trace/snapshot.hpp"
+#include "core/trace/spans.hpp"
 #include "core/trace/stragglers.hpp"
 #include "core/trace/text.hpp"
 #include "tests/unit/counting_memory.hpp"
@@ -339,6 +340,30 @@ void lack_of_memory_leaves_nothing(void**) {
   }
 }
 
+// Of more than there is room for the latest stay, in their order, and what is written then takes no memory.
+void the_latest_spans_stay(void**) {
+  CountingMemory memory;
+  {
+    SpanLog log(*memory);
+    constexpr auto kMost = static_cast<int64_t>(SpanLog::kMost);
+    for (const int64_t written : {int64_t{3}, kMost, kMost + 5, 3 * kMost - 1}) {
+      const std::pmr::vector<Span> before = log.copy(*memory);
+      for (int64_t id = before.empty() ? 0 : before.back().id + 1; id < written; ++id) {
+        if (id == kMost) memory.refuse(0);
+        log.add({.id = id});
+      }
+      assert_false(memory.refused());
+      memory.refuse(-1);
+      const std::pmr::vector<Span> spans = log.copy(*memory);
+      const int64_t first = written > kMost ? written - kMost : 0;
+      assert_int_equal(spans.size(), written - first);
+      for (std::size_t i = 0; i < spans.size(); ++i)
+        assert_int_equal(spans[i].id, first + static_cast<int64_t>(i));
+    }
+  }
+  assert_int_equal(memory.live(), 0);
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -350,7 +375,7 @@ int main() {
       cmocka_unit_test(asynchronous_ones_overlap),     cmocka_unit_test(readers_see_whole_events),
       cmocka_unit_test(the_last_to_come_is_found),     cmocka_unit_test(labels_of_any_length_and_bytes),
       cmocka_unit_test(every_collective_is_counted),   cmocka_unit_test(sums_never_go_back),
-      cmocka_unit_test(lack_of_memory_leaves_nothing),
+      cmocka_unit_test(lack_of_memory_leaves_nothing), cmocka_unit_test(the_latest_spans_stay),
   };
   return cmocka_run_group_tests_name("trace", tests, nullptr, nullptr);
 }
