@@ -249,7 +249,7 @@ dist_status dist_variable_scatter(dist_strategy* strategy, dist_variable* variab
 dist_status dist_replica_read(dist_replica* replica, dist_variable* variable, dist_value** out_value) {
   return give(variable, out_value, "dist_replica_read", [&](ValueRef* out) -> Status {
     DIST_TRY(require(replica, "dist_replica_read", "replica"));
-    DIST_TRY(unwrap(replica).check("dist_replica_read"));
+    DIST_TRY(unwrap(replica).check_own("dist_replica_read"));
     return replica_read(unwrap(replica), *unwrap(variable), out);
   });
 }

@@ -3,6 +3,7 @@
 #include "core/async/work.hpp"
 
 #include "capi/guard.hpp"
+#include "core/async/host_work.hpp"
 #include "core/strategy/scope.hpp"
 
 using namespace dist;
@@ -16,7 +17,7 @@ const WorkList* works_here() noexcept {
   return here == nullptr ? nullptr : &here->works();
 }
 
-Status check_use(const Work& work, const char* name) noexcept {
+Status check_use(const HostWork& work, const char* name) noexcept {
   return work.memory().forked() ? in_forked_child() : work.check_use(works_here(), name);
 }
 
@@ -29,24 +30,30 @@ dist_status on_work(dist_work* work, const char* name, Body&& body) {
   });
 }
 
+// What only a collective's work has.
+template <class Body>
+dist_status on_collective(dist_work* work, const char* name, Body&& body) {
+  return on_work(work, name, [&](HostWork& any) -> Status {
+    Work* const own = any.collective();
+    if (own == nullptr)
+      return failed_precondition("%s(): this is a request's work (dist_submit()), which was not planned", name);
+    DIST_TRY(own->check_owner(works_here(), name));
+    return body(*own);
+  });
+}
+
 }  // namespace
 
 dist_status dist_work_start(dist_work* work) {
-  return on_work(work, "dist_work_start", [](Work& w) -> Status {
-    DIST_TRY(w.check_owner(works_here(), "dist_work_start"));
-    return w.start();
-  });
+  return on_collective(work, "dist_work_start", [](Work& w) { return w.start(); });
 }
 
 dist_status dist_work_ready(dist_work* work, size_t tensor) {
-  return on_work(work, "dist_work_ready", [&](Work& w) -> Status {
-    DIST_TRY(w.check_owner(works_here(), "dist_work_ready"));
-    return w.ready(tensor);
-  });
+  return on_collective(work, "dist_work_ready", [&](Work& w) { return w.ready(tensor); });
 }
 
 dist_status dist_work_test(dist_work* work, int32_t* out_done) {
-  return on_work(work, "dist_work_test", [&](Work& w) -> Status {
+  return on_work(work, "dist_work_test", [&](HostWork& w) -> Status {
     DIST_TRY(require(out_done, "dist_work_test", "out_done"));
     bool ended = false;
     DIST_TRY(w.test(&ended));
@@ -56,7 +63,7 @@ dist_status dist_work_test(dist_work* work, int32_t* out_done) {
 }
 
 dist_status dist_work_wait(dist_work* work, int64_t timeout_ns) {
-  return on_work(work, "dist_work_wait", [&](Work& w) { return wait(w, timeout_ns); });
+  return on_work(work, "dist_work_wait", [&](HostWork& w) { return w.wait(timeout_ns); });
 }
 
 dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeout_ns, size_t* out_index) {
@@ -69,17 +76,18 @@ dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeou
       if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
       DIST_TRY(check_use(*unwrap(works[i]), "dist_work_wait_any"));
     }
-    return wait_any(reinterpret_cast<Work* const*>(works), n, timeout_ns, out_index);
+    auto* const all = reinterpret_cast<HostWork* const*>(works);
+    return all[0]->wait_any(all, n, timeout_ns, out_index);
   });
 }
 
 dist_status dist_work_cancel(dist_work* work) {
-  return on_work(work, "dist_work_cancel", [](Work& w) -> Status {
+  return on_work(work, "dist_work_cancel", [](HostWork& w) -> Status {
     w.cancel();
     return kOk;
   });
 }
 
 void dist_work_destroy(dist_work* work) {
-  if (work != nullptr) Work::close(unwrap(work));
+  if (work != nullptr) unwrap(work)->close();
 }

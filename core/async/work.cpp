@@ -108,7 +108,7 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
       hint_to_mend(report, name);
       work.group().condemn(report);
     }
-    const Status ended = wait(work, 0);
+    const Status ended = work.wait(0);
     if (first.ok() && !ended.ok()) first = ended;
   }
   return first;
@@ -167,10 +167,10 @@ Status Work::check_owner(const WorkList* here, const char* call) const noexcept 
       call, rank_);
 }
 
-void Work::close(Work* work) noexcept {
-  if (work->memory().forked()) return;
-  (void)wait(*work, 0);
-  work->release();
+void Work::close() noexcept {
+  if (memory().forked()) return;
+  (void)wait(0);
+  release();
 }
 
 int Work::missing() const noexcept {
@@ -207,7 +207,18 @@ void Work::cancel() noexcept {
   if (!ended()) group_.condemn(report(Trouble::kCancelled, 0));
 }
 
-Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept {
+// A work that is not under way has ended.
+Status Work::wait_any(HostWork* const* given, std::size_t n, int64_t timeout_ns,
+                      std::size_t* out_index) noexcept {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (given[i]->collective() == nullptr) {
+      return invalid_argument(
+          "dist_work_wait_any(): works[0] is a collective's, and works[%zu] a request's (dist_submit()): wait for works "
+          "of one kind",
+          i);
+    }
+  }
+  const auto* const works = reinterpret_cast<Work* const*>(given);  // Work begins with its HostWork
   std::size_t at = first_ended(works, n);
   const auto done = [&] { return (at = first_ended(works, n)) < n; };
   Group& group = works[0]->group();
@@ -236,9 +247,9 @@ Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size
   return works[at]->result();
 }
 
-Status wait(Work& work, int64_t timeout_ns) noexcept {
-  if (!work.under_way()) return work.result();
-  Work* const one = &work;
+Status Work::wait(int64_t timeout_ns) noexcept {
+  if (!under_way()) return result();
+  HostWork* const one = this;
   std::size_t index;
   return wait_any(&one, 1, timeout_ns, &index);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/async/host_work.hpp"
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
@@ -12,8 +13,6 @@
 #include "core/trace/recorder.hpp"
 
 namespace dist {
-
-class Work;
 
 // Ends a group's rounds when the cancel object asks for it. It is linked only while a run lasts.
 class GroupCancelLink final : public Cancel::Link {
@@ -66,7 +65,7 @@ class WorkRendezvous final : public Rendezvous {
   const Work& work_;
 };
 
-class Work : public Counted {
+class Work : public HostWork {
  public:
   // Helps it on, and returns whether it has ended, well or not. Waits for nobody.
   bool ended() noexcept;
@@ -74,20 +73,26 @@ class Work : public Counted {
   Status result() noexcept;
   // As ended(), and fails with the report if it failed. It also finds out that a peer can never come, for
   // members that only test and never wait.
-  Status test(bool* out_ended) noexcept;
+  Status test(bool* out_ended) noexcept override;
   // Ends the group's rounds if the work has not ended.
-  void cancel() noexcept;
+  void cancel() noexcept override;
 
   // FAILED_PRECONDITION unless `here`, the works of the replica that this thread is inside, are its member's; NULL:
   // it is inside none. `call` is the function's name in messages.
   Status check_owner(const WorkList* here, const char* call) const noexcept;
   // The same, but who holds what is not under way may be anybody.
-  Status check_use(const WorkList* here, const char* call) const noexcept {
+  Status check_use(const WorkList* here, const char* call) const noexcept override {
     return under_way() ? check_owner(here, call) : kOk;
   }
   // Releases the owner's reference, after the end of what is under way: peers may use its tensors until then, and
   // how it ends is in the run's status. In a forked child nobody goes on with it, and this does nothing.
-  static void close(Work* work) noexcept;
+  void close() noexcept override;
+  // It limits how long peers may take to come, as in Member.
+  Status wait(int64_t timeout_ns) noexcept override;
+  // All of them are collectives'.
+  Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
+                  std::size_t* out_index) noexcept override;
+  Work* collective() noexcept override { return this; }
 
   // Planned work: all tensors, or one, may be touched from now on.
   virtual Status start() = 0;
@@ -127,7 +132,7 @@ class Work : public Counted {
 
  protected:
   Work(Memory& memory, Group& group, WorkList& list, int rank, int64_t timeout_ns) noexcept
-      : Counted(memory), group_(group), owner_(list), rank_(rank), timeout_ns_(timeout_ns) {
+      : HostWork(memory), group_(group), owner_(list), rank_(rank), timeout_ns_(timeout_ns) {
     group.hold();
   }
   ~Work() override { group_.let_go(); }  // not while it is under way
@@ -199,11 +204,5 @@ template <class SignatureOf>
   evidence.reason = group.cancel_reason();
   return verdict(evidence);
 }
-
-// Waits until one of n works has ended; *out_index: which one. A work that is not under way has ended.
-// timeout_ns is as in Member, and limits how long peers may take to come.
-Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept;
-// Waits until a work has ended, and returns how.
-Status wait(Work& work, int64_t timeout_ns) noexcept;
 
 }  // namespace dist

@@ -10,7 +10,7 @@
 namespace dist {
 
 Status Replica::detach() noexcept {
-  DIST_TRY(check("dist_replica_detach"));
+  DIST_TRY(check_own("dist_replica_detach"));
   Current& here = current();
   if (here.replica != this) {
     return failed_precondition(

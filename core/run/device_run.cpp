@@ -26,7 +26,7 @@ class OnDevices {
 }  // namespace
 
 Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noexcept {
-  DIST_TRY(replica.check_whole(call));
+  DIST_TRY(replica.is_device() ? replica.check_whole(call) : replica.check_own(call));
   *out = replica.pool().devices_of(replica.local());
   if (*out != nullptr) return kOk;
   return failed_precondition(

@@ -107,8 +107,9 @@ Status DeviceTeam::run(const Body& body, const RunLimits& limits) {
   return pool().run(body, limits);
 }
 
-void DeviceTeam::begin_run() noexcept {
+void DeviceTeam::begin_run(const ReplicaPool& outer) noexcept {
   const std::lock_guard lock(mutex_);
+  pool().run_inside(outer);
   end_ = End::kNone;
 }
 

@@ -55,8 +55,8 @@ class DeviceTeam {
   // On the replica's thread: runs the body on every device, as ReplicaPool::run() does on replicas.
   Status run(const Body& body, const RunLimits& limits);
 
-  // A run of replicas begins: what ended the last one is over.
-  void begin_run() noexcept;
+  // A run of these replicas begins: what ended the last one is over.
+  void begin_run(const ReplicaPool& outer) noexcept;
   // The groups of the devices are clean, and open to what ends their run.
   void groups_have_begun() noexcept;
   // Any thread: ends what the devices do, now and later in the run of replicas.

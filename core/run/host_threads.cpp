@@ -5,6 +5,7 @@
 // back.
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "core/base/os/thread.hpp"
 #include "core/run/current.hpp"
@@ -112,7 +113,11 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
   if (open_ && seat.entered == run_ && seat.finished.value.load(std::memory_order_acquire) != run_)
     return failed_precondition("replica %d is inside already, on another thread",
                                seat.replica.name().number());
-  if (!in_time) return run_is_late();
+  if (!in_time) {
+    if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); !open_ && tenant != nullptr)
+      tenant->no_longer_asks();
+    return run_is_late();
+  }
   if (!open_) open_run();
   ++come_;
   seat.entered = run_;
@@ -132,9 +137,24 @@ bool ReplicaPool::may_enter(const Seat& seat) noexcept {
   if (open_ && seat.entered != run_) return true;
   if (open_ && seat.finished.value.load(std::memory_order_acquire) != run_) return true;
   // Back from a run that has been given up: that is over when all are out.
-  if (open_ && given_up_ && idle_locked()) open_ = false;
+  if (open_ && given_up_ && idle_locked()) close_run();
   // Otherwise the thread that was this replica may have yet to read how the run before ended.
-  return !open_ && !seat.occupied && turns_wanted_ == 0;
+  return !open_ && !seat.occupied && turns_wanted_ == 0 && may_open();
+}
+
+// Whether the replicas are free for a run, which asks for them if not.
+bool ReplicaPool::may_open() noexcept {
+  // acquire: the tenant is whole.
+  Tenant* const tenant = tenant_.load(std::memory_order_acquire);
+  if (tenant == nullptr) return true;
+  if (!tenant->ask_to_enter()) return false;
+  lender_ = tenant;
+  return true;
+}
+
+void ReplicaPool::close_run() noexcept {
+  open_ = false;
+  if (Tenant* const lender = std::exchange(lender_, nullptr); lender != nullptr) lender->give_back();
 }
 
 void ReplicaPool::open_run() noexcept {
@@ -154,7 +174,7 @@ void ReplicaPool::depart(Seat& seat, Status status) noexcept {
   seat.replica.leave_thread();
   lock_.lock();
   if (++left_ == options_.num_replicas) {
-    open_ = false;
+    close_run();
     if (!given_up_) {
       outcome_ = outcome();
       if (!outcome_.ok()) outcome_error_ = last_error();

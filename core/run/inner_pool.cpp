@@ -6,8 +6,9 @@
 namespace dist {
 namespace {
 
-ReplicaPool::Options with_recorder(ReplicaPool::Options options, FlightRecorder& recorder) noexcept {
-  options.recorder = &recorder;
+ReplicaPool::Options with_recorder(ReplicaPool::Options options,
+                                   std::optional<FlightRecorder>& recorder) noexcept {
+  if (recorder) options.recorder = &*recorder;
   return options;
 }
 
@@ -18,8 +19,13 @@ InnerPool::InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host,
       wait_graph_(memory, options.num_replicas),
       group_(memory, options.num_replicas, policy, host, options.timeout_ns,
              Membership{0, nullptr, &wait_graph_, options.naming, options.keeper}),
-      recorder_(memory, ReplicaCount(options.num_replicas)),
-      pool_(memory, group_, wait_graph_, host, with_recorder(options, recorder_)) {}
+      pool_(memory, group_, wait_graph_, host, with_recorder(options, own_recorder(memory, options))) {}
+
+// An instance is on its replica's thread, and in its records.
+std::optional<FlightRecorder>& InnerPool::own_recorder(Memory& memory, const ReplicaPool::Options& options) {
+  if (options.instance == kNoLocalReplica) recorder_.emplace(memory, ReplicaCount(options.num_replicas));
+  return recorder_;
+}
 
 Status InnerPool::create(Memory& memory, const WaitPolicy& policy, const Host& host,
                          ReplicaPool::Options options, InnerPool** out) {

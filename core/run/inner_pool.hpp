@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // InnerPool: a pool beside a strategy's own, with a group, records and threads of its own: of replicas, for
-// runs inside merge functions, while the strategy's wait; or of one replica's logical devices.
+// runs inside merge functions, while the strategy's wait; of one replica's logical devices; or of one replica alone.
 #pragma once
+
+#include <optional>
 
 #include "core/base/memory.hpp"
 #include "core/comm/group.hpp"
@@ -24,11 +26,12 @@ class InnerPool {
  private:
   InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host, ReplicaPool::Options options);
   ~InnerPool() = default;
+  std::optional<FlightRecorder>& own_recorder(Memory& memory, const ReplicaPool::Options& options);
 
   Memory& memory_;
   WaitGraph wait_graph_;
   Group group_;
-  FlightRecorder recorder_;
+  std::optional<FlightRecorder> recorder_;  // its own; none: it has that of the other pool
   ReplicaPool pool_;
 };
 

@@ -57,7 +57,7 @@ Status Replica::check_range(int64_t begin, int64_t end, int64_t grain) noexcept 
 
 void Replica::show(std::uintptr_t thread) noexcept {
   // A child that comes out of a merge function stays without a replica.
-  if (here_ == &nowhere_ || pool_.memory().forked()) return;
+  if (here_ == &nowhere_ || place_.alone || pool_.memory().forked()) return;
   here_->store(thread, std::memory_order_relaxed);
 }
 
@@ -87,12 +87,30 @@ Status Replica::not_here(const char* call) const noexcept {
                                Name(*this).c_str());
   }
   if (thread != this_thread()) return of_another(call);
+  if (is_instance_here()) return no_peers(call);
   if (away_ == Away::kNo) return kOk;
   if (away_ == Away::kOnDevices) return devices_run(call);
   return failed_precondition(
       "%s() belongs to the replica context, and this is a merge function, which runs once for all "
       "replicas: use the strategy's functions here",
       call);
+}
+
+bool Replica::is_instance_here() const noexcept {
+  return place_.alone && away_ == Away::kNo && thread_.load(std::memory_order_relaxed) == this_thread() &&
+         !pool_.memory().forked();
+}
+
+Status Replica::no_peers(const char* call) const noexcept {
+  return failed_precondition(
+      "%s() needs all replicas, and this function was submitted to one: replica %d runs it alone, while the others do "
+      "something else; dist_run() has all of them",
+      call, name().number());
+}
+
+Status Replica::check_going_on() noexcept {
+  DIST_TRY(check_own("dist_replica_check"));
+  return group_.check_run();
 }
 
 Status Replica::devices_run(const char* call) const noexcept {

@@ -35,6 +35,7 @@ class Replica {
     int rank;            // among the members of its pool
     LocalReplica local;  // whose components of values and copies of variables it sees: a device its replica's
     MemberName name;
+    bool alone = false;  // its peers do something else: it is an instance
   };
 
   // `loops`: where and on how many threads its own loops run. `here`: a word for it that forked children find
@@ -73,6 +74,18 @@ class Replica {
       return kOk;
     return not_here(call);
   }
+  // The same for what needs no peer, so that instances may do it too.
+  Status check_own(const char* call) const noexcept {
+    if (here_->load(std::memory_order_relaxed) == this_thread()) [[likely]]
+      return kOk;
+    return is_instance_here() ? kOk : not_here(call);
+  }
+  // Whether its function may go on: dist_replica_check().
+  Status check_going_on() noexcept;
+  bool is_instance() const noexcept { return place_.alone; }
+  // What the host keeps with an instance.
+  void* host_state() const noexcept { return host_state_; }
+  void set_host_state(void* state) noexcept { host_state_ = state; }
   // And it is no logical device, which has no copies of its own, nor says what is common to all replicas.
   Status check_whole(const char* call) const noexcept {
     DIST_TRY(check(call));
@@ -92,7 +105,7 @@ class Replica {
   template <class Body>
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     DIST_TRY(check_range(begin, end, grain));
-    DIST_TRY(check("dist_parallel_for"));
+    DIST_TRY(check_own("dist_parallel_for"));
     return arena_.parallel_for(begin, end, grain, body);
   }
 
@@ -123,10 +136,12 @@ class Replica {
   void stay(std::uintptr_t thread) noexcept;
   void show(std::uintptr_t thread) noexcept;
   static Status check_range(int64_t begin, int64_t end, int64_t grain) noexcept;
+  bool is_instance_here() const noexcept;
   Status not_here(const char* call) const noexcept;
   Status is_a_part(const char* call) const noexcept;
   Status of_another(const char* call) const noexcept;
   Status devices_run(const char* call) const noexcept;
+  Status no_peers(const char* call) const noexcept;
   Status check_attach() const noexcept;
 
   // The thread that its function runs on, where its handle may be used; else kNobody. All that the steady
@@ -142,6 +157,7 @@ class Replica {
   WorkerMeeting* const meeting_;  // NULL: there is no other worker
   const Place place_;
   Away away_ = Away::kNo;
+  void* host_state_ = nullptr;
   bool attached_ = false;                         // by attach()
   std::atomic<std::uintptr_t> thread_{kNobody};   // that its function runs on, or kDetached
   std::atomic<std::uintptr_t> nowhere_{kNobody};  // stays so: instead of a word that the system wipes

@@ -65,15 +65,17 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       graph_(graph),
       host_(host),
       options_(options),
+      outer_(options.outer),
       here_(options.num_replicas),
       teams_(&memory) {
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
   for (; made_ < options.num_replicas; ++made_) {
-    const Replica::Place place{made_, of_devices() ? options.part_of : LocalReplica{made_},
-                               options.naming.name(made_)};
-    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[LocalReplica{made_}], place,
-                              loops_of(made_), options.channels.cache_bytes, here_.at(made_),
+    const bool alone = options.instance != kNoLocalReplica;
+    const LocalReplica own = alone ? options.instance : LocalReplica{made_};
+    const Replica::Place place{made_, of_devices() ? options.part_of : own, options.naming.name(made_), alone};
+    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[own], place,
+                              loops_of(place.local, made_), options.channels.cache_bytes, here_.at(made_),
                               options.workers == nullptr ? nullptr : &options.workers->meeting());
   }
 }
@@ -86,19 +88,21 @@ int ReplicaPool::cpu_of(int rank) const noexcept {
 }
 
 // With threads of the host's libdist starts none: loops are the calling thread's.
-Replica::Loops ReplicaPool::loops_of(int rank) const noexcept {
-  if (options_.threads == DIST_THREADS_HOST) return {1, nullptr};
+Replica::Loops ReplicaPool::loops_of(LocalReplica replica, int rank) const noexcept {
+  if (options_.threads == DIST_THREADS_HOST || options_.no_helpers) return {1, nullptr};
   const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
   if (options_.placement == nullptr) return {share, nullptr};
-  return {share, of_devices() ? options_.placement->domain_of(options_.part_of, rank, share)
-                              : options_.placement->domain_of(LocalReplica{rank}, 0, share)};
+  return {share, options_.placement->domain_of(replica, of_devices() ? rank : 0, share)};
 }
 
 ReplicaPool::~ReplicaPool() {
   InnerPool::destroy(inner_.load(std::memory_order_acquire));
   for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
   end_threads();
-  for (int i = 0; i < made_; ++i) seats_[i].~Seat();
+  for (int i = 0; i < made_; ++i) {
+    bury(seats_[i]);
+    seats_[i].~Seat();
+  }
   memory_.deallocate(seats_, static_cast<std::size_t>(options_.num_replicas) * sizeof(Seat), alignof(Seat));
 }
 
@@ -106,25 +110,6 @@ Status ReplicaPool::start() noexcept {
   if (options_.devices != nullptr) DIST_TRY(make_teams());
   if (options_.threads == DIST_THREADS_HOST) return kOk;
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) DIST_TRY(start_thread_of(seats_[i]));
-  return kOk;
-}
-
-Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
-  seat.finished.value.store(run_, std::memory_order_relaxed);
-  seat.thread_ended = false;
-  seat.fate.store(kOwned, std::memory_order_relaxed);
-  DIST_TRY(seat.thread.start(thread_main, &seat, options_.stack_bytes));
-  const MemberName& called = seat.replica.name();
-  const int cpu = cpu_of(seat.replica.rank());
-  char name[16];
-  if (seat.replica.is_device()) {
-    std::snprintf(name, sizeof name, "dist-r%d-d%d", number(called.replica) & 0xFF,
-                  called.logical_device & 0xFF);
-  } else {
-    std::snprintf(name, sizeof name, "dist-r%d", number(called.replica));
-  }
-  seat.thread.name(name);
-  if (cpu >= 0) seat.thread.keep_on(cpu);
   return kOk;
 }
 
@@ -140,71 +125,6 @@ Status ReplicaPool::make_teams() noexcept {
     return out_of_memory();
   }
   return kOk;
-}
-
-// Threads that ended inside the last run are made anew. The making is apart, so that the look is part of a run.
-inline Status ReplicaPool::revive() noexcept {
-  for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
-    if (seats_[i].thread_ended || !seats_[i].thread.started()) [[unlikely]]
-      DIST_TRY(restart(seats_[i]));
-  }
-  return kOk;
-}
-
-[[gnu::noinline, gnu::cold]] Status ReplicaPool::restart(Seat& seat) noexcept {
-  seat.thread.join();
-  return start_thread_of(seat);
-}
-
-// Of a library's thread, which may end in the middle of its function too.
-class ReplicaPool::ThreadLife {
- public:
-  explicit ThreadLife(Seat& seat) noexcept : seat_(seat), keeper_(seat.replica.pool().options_.keeper) {}
-  ~ThreadLife() {
-    // Who counts library threads does not find it: the system lists it for some time yet.
-    name_this_thread("dist-end");
-    if (seat_.fate.exchange(kEnded, std::memory_order_acq_rel) == kOrphan) keeper_->release();
-  }
-  ThreadLife(const ThreadLife&) = delete;
-  ThreadLife& operator=(const ThreadLife&) = delete;
-
- private:
-  Seat& seat_;
-  Counted* const keeper_;
-};
-
-void* ReplicaPool::thread_main(void* argument) {
-  auto& seat = *static_cast<Seat*>(argument);
-  const ThreadLife life(seat);
-  ReplicaPool& pool = seat.replica.pool();
-  const int rank = seat.replica.rank();
-  block_async_signals();
-  if (pool.cpu_of(rank) < 0) pool.group_.set_movable(rank);
-  pool.serve(seat);
-  return nullptr;
-}
-
-void ReplicaPool::serve(Seat& seat) {
-  const WaitPolicy& policy = group_.policy();
-  uint32_t seen = seat.finished.value.load(std::memory_order_relaxed);
-  for (;;) {
-    // seq_cst: the looks of a sleeper. A run that was started is done before the thread stops.
-    const auto next = [&] {
-      return started_.value.load(std::memory_order_seq_cst) != seen ||
-             stopping_.load(std::memory_order_seq_cst);
-    };
-    if (!spin_until(policy, next)) {
-      do {
-        started_.sleep(seen, -1, policy, next);
-      } while (!next());
-    }
-    const uint32_t latest = started_.value.load(std::memory_order_acquire);
-    if (latest == seen) return;
-    seen = latest;
-    group_.keep_apart(seat.replica.rank(), caller_cpu_);
-    perform(seat);
-    if (memory_.forked()) return;  // the child's only thread: nobody will ever start a run
-  }
 }
 
 // A forced unwind has no exception object, which the sanitizer takes for a null reference.
@@ -295,6 +215,31 @@ class ReplicaPool::CancelLink final : public Cancel::Link {
   ReplicaPool& pool_;
 };
 
+// What a run or a turn has while a tenant has the replicas between them.
+class ReplicaPool::AllReplicas {
+ public:
+  explicit AllReplicas(ReplicaPool& pool) noexcept : pool_(pool) {}
+  // `mine`: the caller has them already, in its turn.
+  Status take(const Tenant::Asking& asking, bool mine) noexcept {
+    // acquire: the tenant is whole.
+    Tenant* const tenant = pool_.tenant_.load(std::memory_order_acquire);
+    if (tenant == nullptr || mine) [[likely]]
+      return kOk;
+    DIST_TRY(tenant->take_all(asking));
+    tenant_ = tenant;
+    return kOk;
+  }
+  ~AllReplicas() {
+    if (tenant_ != nullptr && !pool_.memory_.forked()) tenant_->give_back();
+  }
+  AllReplicas(const AllReplicas&) = delete;
+  AllReplicas& operator=(const AllReplicas&) = delete;
+
+ private:
+  ReplicaPool& pool_;
+  Tenant* tenant_ = nullptr;
+};
+
 // Called by replica 0 in its merge function only, so nobody makes one at the same time.
 Status ReplicaPool::inner(ReplicaPool** out) {
   InnerPool* made = inner_.load(std::memory_order_acquire);
@@ -323,6 +268,22 @@ Status ReplicaPool::inner(ReplicaPool** out) {
 Status ReplicaPool::beside(int threads, InnerPool** out) const {
   Options options = options_;
   options.threads = threads;
+  return InnerPool::create(memory_, group_.policy(), host_, options, out);
+}
+
+// Its functions are another one's requests: those who wait in it wait for nobody.
+Status ReplicaPool::instance(LocalReplica replica, InnerPool** out) const {
+  Options options = options_;
+  options.num_replicas = 1;
+  options.usable_cpus = std::max(1, options_.usable_cpus / options_.num_replicas);
+  options.threads = DIST_THREADS_CALLER;
+  options.no_helpers = options_.threads == DIST_THREADS_HOST;
+  options.alone = false;
+  options.devices = nullptr;
+  options.instance = replica;
+  options.lent = devices_of(replica);
+  options.naming.first = GlobalReplica{number(options_.naming.first) + static_cast<int32_t>(replica)};
+  options.outer = nullptr;
   return InnerPool::create(memory_, group_.policy(), host_, options, out);
 }
 
@@ -441,10 +402,23 @@ inline Status ReplicaPool::over(Status outcome) noexcept {
 // A run inside another one ends with that at the latest.
 RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
   RunDeadline own;
-  if (limits.timeout_ns > 0) own = {deadline_after(host_.now_ns(), limits.timeout_ns), limits.timeout_ns};
-  if (options_.outer == nullptr) return own;
-  const RunDeadline& outer = options_.outer->group_.deadline();
+  if (limits.deadline_ns != 0) {
+    own = {limits.deadline_ns, limits.timeout_ns};
+  } else if (limits.timeout_ns > 0) {
+    own = {deadline_after(host_.now_ns(), limits.timeout_ns), limits.timeout_ns};
+  }
+  if (outer_ == nullptr) return own;
+  const RunDeadline& outer = outer_->group_.deadline();
   return own.at_ns == 0 || (outer.at_ns != 0 && outer.at_ns < own.at_ns) ? outer : own;
+}
+
+// Threads that ended inside the last run are made anew. The making is apart, so that the look is part of a run.
+Status ReplicaPool::revive() noexcept {
+  for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
+    if (seats_[i].thread_ended || !seats_[i].thread.started()) [[unlikely]]
+      DIST_TRY(restart(seats_[i]));
+  }
+  return kOk;
 }
 
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
@@ -457,9 +431,11 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (limits.cancel != nullptr && limits.cancel->signalled() && options_.workers == nullptr)
     return cancelled_early(*limits.cancel);
   // Nothing begins in a run that is over.
-  if (options_.outer != nullptr) DIST_TRY(options_.outer->group_.check_run());
+  if (outer_ != nullptr) DIST_TRY(outer_->group_.check_run());
   const RunDeadline deadline = deadline_of(limits);
   const bool in_turn = current().turn == this;
+  AllReplicas all(*this);
+  DIST_TRY(all.take({limits.call, limits.timeout_ns, deadline.at_ns, limits.cancel}, in_turn));
   if (!in_turn && !lock_.try_lock()) {
     if (const Status waited = await_turn(limits, deadline.at_ns); !waited.ok()) return owed(waited);
   }
@@ -467,7 +443,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (const Status all_out = check_all_out(); !all_out.ok()) return refused(all_out);
   if (const Status revived = revive(); !revived.ok()) return refused(revived);
 
-  options_.outer == nullptr ? begin_groups(deadline) : begin_groups_inside(deadline);
+  outer_ == nullptr ? begin_groups(deadline) : begin_groups_inside(deadline);
   // seq_cst: shut_down() ends what is under way after it has said so, or this sees that.
   if (closing_.load(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);
@@ -480,6 +456,8 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();
   ++run_;
   started_.publish(run_, group_.policy());
+  if (Tenant* const tenant = tenant_.load(std::memory_order_relaxed); tenant != nullptr) [[unlikely]]
+    tenant->wake();
   if (options_.threads == DIST_THREADS_CALLER) {
     perform_on_caller();
     if (memory_.forked()) return in_forked_child();

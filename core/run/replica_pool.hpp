@@ -24,6 +24,7 @@
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
 #include "core/run/subgroups.hpp"
+#include "core/run/tenant.hpp"
 #include "core/run/worker_link.hpp"
 #include "dist/types.h"
 
@@ -57,6 +58,7 @@ struct RunLimits {
   int64_t timeout_ns = 0;         // of waiting for earlier runs and of the run; 0: none
   Cancel* cancel = nullptr;       // NULL: none
   const char* call = "dist_run";  // the function that the host called, in messages
+  int64_t deadline_ns = 0;        // where timeout_ns began earlier: when it is over; 0: it begins now
 };
 
 // What replica 0 leaves for its peers after a merge function.
@@ -81,6 +83,8 @@ class ReplicaPool {
     bool alone;       // there is one replica by kind, and what it reduces or gathers is given back as it is
     const DeviceMesh* devices = nullptr;       // what each replica is made of; NULL: of nothing but itself
     LocalReplica part_of = kNoLocalReplica;    // the replica that all of these are logical devices of
+    LocalReplica instance = kNoLocalReplica;   // the replica that the only member is, alone
+    DeviceTeam* lent = nullptr;                // its logical devices, which are another pool's
     Naming naming;                             // of the members
     DeviceTeam* team = nullptr;                // that these are
     const Placement* placement = nullptr;      // of replicas and their logical devices; NULL: anywhere
@@ -88,6 +92,7 @@ class ReplicaPool {
     std::size_t stack_bytes = 0;               // of each library thread; 0: the system's default
     int64_t bytes_per_pack = 0;                // of planned lists; 0: all
     int32_t numerics = DIST_NUMERICS_ORDERED;  // of reductions that do not say
+    bool no_helpers = false;                   // no thread of oneTBB's takes part in a member's loops
     WorkerLink* workers = nullptr;             // to the other workers, where there are any
     ReplicaCount replicas{num_replicas};       // and in all workers
   };
@@ -109,12 +114,16 @@ class ReplicaPool {
   MergeOutcome& merge_outcome() noexcept { return merge_outcome_; }
   // The logical devices of a replica; NULL: it has none.
   DeviceTeam* devices_of(LocalReplica replica) const noexcept {
+    if (options_.lent != nullptr) return options_.lent;
     return teams_.empty() ? nullptr : teams_[index(replica)];
   }
   // The team that the members are; NULL: they are replicas.
   DeviceTeam* team() const noexcept { return options_.team; }
 
   int num_replicas() const noexcept { return options_.num_replicas; }
+  // The id of a member, and what the host keeps with it where it is an instance.
+  int32_t name_of(int rank) const noexcept { return options_.naming.name(rank).number(); }
+  void* host_state() const noexcept { return seats_[0].replica.host_state(); }
   ReplicaCount replicas() const noexcept { return options_.replicas; }
   // NULL: there is no other worker.
   WorkerLink* workers() const noexcept { return options_.workers; }
@@ -138,6 +147,28 @@ class ReplicaPool {
   Status beside(int threads, InnerPool** out) const;
   // The pool of one replica's logical devices; the caller's to destroy.
   Status beneath(LocalReplica replica, DeviceTeam& team, InnerPool** out) const;
+
+  // The pool of one replica alone, whose runs are its caller's: on the same thread as this one's, never at the same
+  // time. The caller's to destroy.
+  Status instance(LocalReplica replica, InnerPool** out) const;
+  // Where these are logical devices: in whose runs theirs are inside.
+  void run_inside(const ReplicaPool& outer) noexcept { outer_ = &outer; }
+
+  // From now on the replicas are the tenant's between runs; it lives as long as the pool. The threads come to it by
+  // themselves. `call` is the host's function in messages.
+  Status let_to(Tenant& tenant, const char* call) noexcept;
+  // What it is told: the host's threads that wait for the replicas look again.
+  void tenant_gives() noexcept { changed_.advance(); }
+  // The replica gets another thread, while its own one is inside a function of the tenant's, or about to end: that one
+  // comes back to nothing of the pool's. Called by the tenant.
+  Status replace_thread(LocalReplica replica) noexcept;
+  const Host& host() const noexcept { return host_; }
+  const WaitPolicy& policy() const noexcept { return group_.policy(); }
+  int threads() const noexcept { return options_.threads; }
+  int64_t timeout_ns() const noexcept { return options_.timeout_ns; }
+  // For runs that are refused: shut_down() has begun.
+  Status shutting_down() const noexcept;
+  bool closing() const noexcept { return closing_.load(std::memory_order_acquire); }
 
   // Any thread: ends the run that is under way, and those inside it.
   void cancel() noexcept { cancel(nullptr); }
@@ -172,8 +203,10 @@ class ReplicaPool {
   void abandon(Replica& replica) noexcept;
 
  private:
-  // A library's thread is joined; or it is left alone, and lets go of the keeper at its end.
+  // A library's thread is joined; or it is left alone, and lets go of the keeper at its end. Its life is apart from its
+  // seat, which may get another thread.
   enum : uint32_t { kOwned, kOrphan, kEnded };
+  struct Life;
   struct alignas(kApart) Seat {
     Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Replica::Place& place,
          const Replica::Loops& loops, std::size_t cache_bytes, WipedWords::Word* here,
@@ -186,13 +219,14 @@ class ReplicaPool {
     Counted* keeps = nullptr;   // what a host's thread holds while it is inside, after shut_down()
     bool occupied = false;      // a host's thread has entered and is not yet back from leaving
     bool thread_ended = false;  // inside a run, by pthread_exit()
+    std::atomic<bool> with_tenant{false};  // the thread has found the tenant
     Thread thread;
-    std::atomic<uint32_t> fate{kOwned};  // of the thread
+    Life* life = nullptr;  // of the thread, where it is the library's
     ErrorRecord error;
   };
-  class ThreadLife;
   class Turn;
   class Holding;
+  class AllReplicas;
   class CancelLink;
 
   Seat& seat(const Replica& replica) const noexcept { return seats_[replica.rank()]; }
@@ -200,6 +234,11 @@ class ReplicaPool {
   int first_library_replica() const noexcept { return options_.threads == DIST_THREADS_CALLER ? 1 : 0; }
   static void* thread_main(void* argument);
   void serve(Seat& seat);
+  bool await_run(Seat& seat, uint32_t seen);
+  static bool is_inside(const Tenant* tenant, int rank) noexcept {
+    return tenant != nullptr && tenant->is_inside(rank);
+  }
+  void bury(Seat& seat) noexcept;
   void perform(Seat& seat);
   void perform_on_caller();
   void conclude(Seat& seat, Status status, uint64_t failures_before) noexcept;
@@ -209,13 +248,12 @@ class ReplicaPool {
   void cancel_from_outside(const char* reason) noexcept;
   void begin_groups(const RunDeadline& deadline) noexcept;
   void begin_groups_inside(const RunDeadline& deadline) noexcept;
-  Status shutting_down() const noexcept;
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   Status check_all_out() noexcept;
   void tell_teams(const Seat& failed) noexcept;
   bool of_devices() const noexcept { return options_.part_of != kNoLocalReplica; }
   int cpu_of(int rank) const noexcept;
-  Replica::Loops loops_of(int rank) const noexcept;
+  Replica::Loops loops_of(LocalReplica replica, int rank) const noexcept;
   Status revive() noexcept;
   Status restart(Seat& seat) noexcept;
   bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
@@ -231,8 +269,10 @@ class ReplicaPool {
   bool await_callers(int64_t deadline_ns) noexcept;
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
+  void list_tenants(std::span<char> inside) const noexcept;
   void end_threads() noexcept;
   void end_thread(Seat& seat) noexcept;
+  bool leave_alone(Seat& seat) noexcept;
   Counted* go(Seat& seat) noexcept;
   RunDeadline deadline_of(const RunLimits& limits) const noexcept;
   Status overdue() noexcept;
@@ -247,9 +287,12 @@ class ReplicaPool {
   void give_up_run(const ErrorRecord& why) noexcept;
   Status run_is_late() noexcept;
   bool may_enter(const Seat& seat) noexcept;
+  bool may_open() noexcept;
+  void close_run() noexcept;
   void open_run() noexcept;
   void cancel_host_run(const char* reason) noexcept;
   Status take_turn_of_host(const char* call) noexcept;
+  Status take_turn_of_library(const char* call, int64_t deadline_ns) noexcept;
   bool idle_locked() const noexcept;
   Status check_idle_locked(const char* call, const char* advice) const noexcept;
 
@@ -260,7 +303,8 @@ class ReplicaPool {
   WaitGraph& graph_;
   const Host host_;
   const Options options_;
-  WipedWords here_;  // by replica: the thread that its function runs on
+  const ReplicaPool* outer_;  // in whose runs these are inside; NULL: none
+  WipedWords here_;           // by replica: the thread that its function runs on
   Seat* seats_ = nullptr;
   int made_ = 0;                            // seats constructed
   RunLock lock_;                            // a run; with host threads: its entering and leaving
@@ -277,6 +321,8 @@ class ReplicaPool {
   uint32_t run_ = 0;              // the latest run
   int caller_cpu_ = -1;           // where replica 0 was at its begin, if it is the caller
   Body body_{};
+  std::atomic<Tenant*> tenant_{nullptr};  // who has the replicas between runs; NULL: nobody
+  Tenant* lender_ = nullptr;              // from whom a turn, or the open run of the host's threads, has them; NULL: from nobody
   std::atomic<bool> stopping_{false};  // a thread that has done the latest run ends
   // Host threads.
   alignas(kApart) Word changed_;  // how often what follows has, in a way that somebody may wait for

@@ -31,6 +31,8 @@ void ReplicaPool::cancel(const char* reason) noexcept {
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().cancel_from_outside(reason);
   for (DeviceTeam* const team : teams_) team->cancel(reason);
+  if (options_.lent != nullptr) options_.lent->cancel(reason);
+  if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr) tenant->cancel(reason);
   if (options_.threads == DIST_THREADS_HOST) cancel_host_run(reason);
 }
 
@@ -45,6 +47,7 @@ void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
   subgroups_.condemn(why);
   if (options_.workers != nullptr) options_.workers->condemn(why);
   for (DeviceTeam* const team : teams_) team->condemn(why);
+  if (options_.lent != nullptr) options_.lent->condemn(why);
 }
 
 // A run inside another one. What ended that one before ends this; what ends it later comes after the mutex.
@@ -53,14 +56,15 @@ void ReplicaPool::begin_groups_inside(const RunDeadline& deadline) noexcept {
     const std::lock_guard lock(beginning_);
     begin_groups(deadline);
   }
-  const Group& outer = options_.outer->group_;
+  const Group& outer = outer_->group_;
   if (outer.cancelled()) cancel_from_outside(outer.cancel_reason());
 }
 
 // The teams first: a cancel() that comes in between then ends what devices do in the run that it is too early
 // for, rather than being lost to them.
 void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
-  for (DeviceTeam* const team : teams_) team->begin_run();
+  for (DeviceTeam* const team : teams_) team->begin_run(*this);
+  if (options_.lent != nullptr) options_.lent->begin_run(*this);
   channel_.begin_run();
   group_.begin_run(deadline);
   subgroups_.begin_run(deadline);

@@ -48,6 +48,7 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
   std::snprintf(reason, sizeof reason, "%s()", call);
   cancel(reason);
   lock_.close();
+  if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr) tenant->refuse_all();
   if (options_.threads == DIST_THREADS_HOST) {
     await_host_threads(deadline_ns, inside);
   } else {
@@ -64,10 +65,20 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
     if (list_inside(started_.value.load(std::memory_order_acquire), who, sizeof who) > 0)
       add_inside(inside, who);
   }
+  list_tenants(inside);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().shut_down(deadline_ns, inside, call);
   for (DeviceTeam* const team : teams_) team->pool().shut_down(deadline_ns, inside, call);
   end_threads();
+}
+
+// Those that are inside a function of the tenant's.
+void ReplicaPool::list_tenants(std::span<char> inside) const noexcept {
+  const Tenant* const tenant = tenant_.load(std::memory_order_acquire);
+  Members members;
+  for (int i = 0; i < options_.num_replicas; ++i) members[static_cast<std::size_t>(i)] = is_inside(tenant, i);
+  char who[256];
+  if (list_members(members, who, sizeof who) > 0) add_inside(inside, who);
 }
 
 // True: the lock of runs is taken, for good. False: the time is over, and a run is under way whose functions
@@ -127,32 +138,6 @@ Counted* ReplicaPool::go(Seat& seat) noexcept {
   changed_.advance();
   if (closing_.load(std::memory_order_relaxed)) gone_.advance();
   return std::exchange(seat.keeps, nullptr);
-}
-
-// No further run is started. Threads that have done the latest one end now, the others by themselves.
-void ReplicaPool::end_threads() noexcept {
-  stopping_.store(true, std::memory_order_seq_cst);
-  for (int i = 0; i < made_; ++i) {
-    if (seats_[i].thread.started()) end_thread(seats_[i]);
-  }
-}
-
-void ReplicaPool::end_thread(Seat& seat) noexcept {
-  const auto ended = [&] { return seat.fate.load(std::memory_order_acquire) == kEnded; };
-  const uint32_t run = started_.value.load(std::memory_order_acquire);
-  if (seat.finished.value.load(std::memory_order_acquire) != run && !ended()) {
-    options_.keeper->retain();
-    uint32_t owned = kOwned;
-    if (seat.fate.compare_exchange_strong(owned, kOrphan, std::memory_order_acq_rel))
-      return seat.thread.detach();
-    options_.keeper->release();
-  }
-  // Who is about to sleep may miss a wake-up, since the word does not change.
-  while (!ended()) {
-    unpark_all(started_.value);
-    yield_this_thread();
-  }
-  seat.thread.join();
 }
 
 }  // namespace dist

@@ -3,6 +3,7 @@
 // a strategy with host threads are in host_threads.cpp.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/base/text.hpp"
 #include "core/run/replica_pool.hpp"
@@ -15,9 +16,22 @@ int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
 }
 
 Status ReplicaPool::take_turn(const char* call) noexcept {
-  if (options_.threads == DIST_THREADS_HOST) return take_turn_of_host(call);
   const int64_t timeout_ns = options_.timeout_ns;
   const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;
+  // acquire: the tenant is whole.
+  Tenant* const tenant = tenant_.load(std::memory_order_acquire);
+  if (tenant != nullptr) DIST_TRY(tenant->take_all({call, std::max<int64_t>(timeout_ns, 0), deadline_ns, nullptr}));
+  const Status taken = options_.threads == DIST_THREADS_HOST ? take_turn_of_host(call)
+                                                             : take_turn_of_library(call, deadline_ns);
+  if (taken.ok()) {
+    lender_ = tenant;
+  } else if (tenant != nullptr) {
+    tenant->give_back();
+  }
+  return taken;
+}
+
+Status ReplicaPool::take_turn_of_library(const char* call, int64_t deadline_ns) noexcept {
   if (!lock_.try_lock()) {
     const RunLock::Wait wait = lock_.lock(host_, deadline_ns, nullptr);
     if (wait == RunLock::Wait::kClosed) return shutting_down();
@@ -25,7 +39,7 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
       return fail(DIST_DEADLINE_EXCEEDED,
                   "%s(): a run of this strategy has not ended within %s; variables are read and written "
                   "between runs, or by a merge function",
-                  call, DurationText(timeout_ns).text);
+                  call, DurationText(options_.timeout_ns).text);
     }
   }
   const Status all_out = check_all_out();
@@ -39,6 +53,12 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
 
 void ReplicaPool::end_turn() noexcept {
   if (memory_.forked()) return;
+  struct Lent {
+    ~Lent() {
+      if (lender != nullptr) lender->give_back();
+    }
+    Tenant* lender;
+  } const lent{std::exchange(lender_, nullptr)};
   if (options_.threads != DIST_THREADS_HOST) {
     lock_in_turn_.store(false, std::memory_order_release);
     return lock_.unlock();

@@ -12,6 +12,7 @@
 #include "core/base/source_call.hpp"
 #include "core/cluster/job_settings.hpp"
 #include "core/cluster/resolvers.hpp"
+#include "core/serve/instances.hpp"
 #include "core/strategy/scope.hpp"
 #include "core/strategy/worker_network.hpp"
 
@@ -286,7 +287,23 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
                                    Formation::Change{})),
       formation_(now_.get()) {}
 
-Strategy::~Strategy() = default;
+Strategy::~Strategy() {
+  // The threads first, which are instances between runs.
+  before_ = {};
+  now_ = {};
+  if (instances_) instances_->detach();
+}
+
+Instances& Strategy::instances() {
+  if (Instances* const known = known_instances(); known != nullptr) [[likely]]
+    return *known;
+  const std::lock_guard lock(beginning_to_serve_);
+  if (!instances_) {
+    instances_ = make_counted<Instances>(memory(), pool());
+    serving_.store(instances_.get(), std::memory_order_release);
+  }
+  return *instances_;
+}
 
 Formation::Plan Strategy::formation_plan(const StrategyOptions& options, const Plan& plan) noexcept {
   ReplicaPool::Options wanted{};
@@ -347,6 +364,8 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   if (strategy->group().held()) {
     return failed_precondition("dist_strategy_destroy(): works of the strategy are left; destroy them first");
   }
+  if (Instances* const instances = strategy->known_instances(); instances != nullptr)
+    DIST_TRY(instances->end_idle("dist_strategy_destroy"));
   reforming.unlock();
   strategy->release();
   return kOk;
@@ -382,6 +401,8 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
   DIST_TRY(strategy->check_companion("dist_strategy_shutdown"));
   DIST_TRY(check_not_in_source("dist_strategy_shutdown"));
+  if (Instances* const instances = strategy->known_instances(); instances != nullptr)
+    DIST_TRY(instances->check_teller("dist_strategy_shutdown"));
   const Host& host = strategy->group().host();
   const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
   char inside[512] = "";
@@ -389,6 +410,10 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   strategy->ended_ = true;
   strategy->wait_cancelled_ = true;
   std::unique_lock reforming(strategy->reforming_);
+  if (Instances* const instances = strategy->known_instances(); instances != nullptr) {
+    strategy->pool().cancel("dist_strategy_shutdown()");
+    instances->shut_down("dist_strategy_shutdown", deadline_ns);
+  }
   strategy->pool().shut_down(deadline_ns, inside, "dist_strategy_shutdown");
   strategy->formation().close();
   reforming.unlock();

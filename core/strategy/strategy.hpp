@@ -25,6 +25,8 @@
 
 namespace dist {
 
+class Instances;
+
 struct StrategyOptions {
   int32_t kind = DIST_STRATEGY_MIRRORED;
   int32_t num_replicas = 0;  // 0: usable CPUs
@@ -143,6 +145,10 @@ class Strategy final : public Counted {
   ReplicaNumbers& numbers() const noexcept { return *numbers_; }
   int32_t reform() const noexcept { return reform_; }
   Companion& companion() noexcept { return companion_; }
+  // The replicas as those who answer requests, from when somebody asks for them. Throws std::bad_alloc.
+  Instances& instances();
+  // NULL: nobody has asked.
+  Instances* known_instances() const noexcept { return serving_.load(std::memory_order_acquire); }
   // Another formation takes the place of this one, whose pool has been shut down: core/strategy/reform.hpp.
   Status enter(WorkerPlace worker, WorkerLink::Way way, const Formation::Change& change);
   // Which workers the cluster has, whichever take part.
@@ -197,6 +203,9 @@ class Strategy final : public Counted {
   std::atomic<bool> wait_cancelled_{false};
   std::atomic<bool> ended_{false};  // by shut_down()
   Companion companion_;
+  std::mutex beginning_to_serve_;
+  Ref<Instances> instances_;
+  std::atomic<Instances*> serving_{nullptr};
   // A thread that has just asked for the formation may be about to use it: it lives until there is the next but one.
   Ref<Formation> now_;
   Ref<Formation> before_;

@@ -28,7 +28,8 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "ps": ["rpc", "partitioner", "trace"],
     "coordinator": ["ps", "checkpoint"],
     "run": ["async", "mesh", "cross_replica"],
-    "strategy": ["run", "input", "checkpoint", "metric", "cluster"],
+    "serve": ["run"],
+    "strategy": ["serve", "input", "checkpoint", "metric", "cluster"],
 }
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".i"}
 INCLUDE = re.compile(r'^\s*[#%]\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// serve.h: requests, each on one free replica.
+#include "capi/guard.hpp"
+#include "core/serve/completions.hpp"
+#include "core/serve/instances.hpp"
+#include "core/strategy/scope.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+static_assert(DIST_PRIORITY_MIN == kLeastPriority && DIST_PRIORITY_MAX == kGreatestPriority);
+
+namespace {
+
+constexpr int64_t kMostQueued = int64_t{1} << 24;
+
+Completions* completions_of(dist_completions* handle) noexcept { return reinterpret_cast<Completions*>(handle); }
+
+dist_status call_request(Replica& replica, const Body& self) {
+  return reinterpret_cast<dist_replica_fn>(self.function)(wrap(&replica), self.context);
+}
+
+void call_done(HostWork& work, void (*function)(), void* user_data) {
+  reinterpret_cast<dist_done_fn>(function)(wrap(&work), user_data);
+}
+
+dist_status call_create(Replica& replica, const Instances::Options& self, void** out_state) {
+  return reinterpret_cast<dist_instance_create_fn>(self.host_create)(wrap(&replica), out_state, self.user_data);
+}
+
+void call_destroy(void* state, const Instances::Options& self) {
+  reinterpret_cast<dist_instance_destroy_fn>(self.host_destroy)(state, self.user_data);
+}
+
+dist_status call_warm_up(Replica& replica, const Instances::Options& self) {
+  return reinterpret_cast<dist_replica_fn>(self.host_warm_up)(wrap(&replica), self.user_data);
+}
+
+Status read_instances_options(const dist_instances_options* options, Instances::Options* out) noexcept {
+  dist_instances_options given;
+  DIST_TRY(read_options(options, &given, "dist_instances_options"));
+  DIST_TRY(require_flag(given.helper_threads, "dist_instances_options.helper_threads"));
+  if (given.max_queued < 0 || given.max_queued > kMostQueued) {
+    return invalid_argument("dist_instances_options.max_queued is %lld; it is 0, which means 1024, or 1 to %lld",
+                            static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
+  }
+  out->helper_threads = given.helper_threads == 1;
+  if (given.max_queued != 0) out->max_queued = static_cast<std::size_t>(given.max_queued);
+  if (given.spin_ns != 0) out->spin_ns = given.spin_ns;
+  out->user_data = given.user_data;
+  if (given.create_state != nullptr) {
+    out->create_state = call_create;
+    out->host_create = reinterpret_cast<void (*)()>(given.create_state);
+  }
+  if (given.destroy_state != nullptr) {
+    out->destroy_state = call_destroy;
+    out->host_destroy = reinterpret_cast<void (*)()>(given.destroy_state);
+  }
+  if (given.warm_up != nullptr) {
+    out->warm_up = call_warm_up;
+    out->host_warm_up = reinterpret_cast<void (*)()>(given.warm_up);
+  }
+  return kOk;
+}
+
+Status read_submission(const dist_submit_options* options, Submission* out) noexcept {
+  dist_submit_options given;
+  DIST_TRY(read_options(options, &given, "dist_submit_options"));
+  if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX) {
+    return invalid_argument("dist_submit_options.priority is %d; it is %d to %d", given.priority, DIST_PRIORITY_MIN,
+                            DIST_PRIORITY_MAX);
+  }
+  DIST_TRY(require_timeout(given.timeout_ns, "dist_submit_options.timeout_ns"));
+  if (given.completions != nullptr && given.done != nullptr) {
+    return invalid_argument(
+        "dist_submit_options: completions and done are both given; a request that has ended is told of in one of these ways");
+  }
+  out->priority = given.priority;
+  out->timeout_ns = given.timeout_ns;
+  out->cancel = unwrap(given.cancel);
+  out->completions = completions_of(given.completions);
+  if (given.done != nullptr) {
+    out->done = call_done;
+    out->done_function = reinterpret_cast<void (*)()>(given.done);
+  }
+  return kOk;
+}
+
+Status check_process(const Completions& completions, const char* call) noexcept {
+  if (!completions.memory().forked()) return kOk;
+  return failed_precondition("%s(): this is a forked child of the process that made the completions", call);
+}
+
+}  // namespace
+
+void dist_instances_options_init(dist_instances_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+void dist_submit_options_init(dist_submit_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_instances_open(dist_strategy* strategy, const dist_instances_options* options) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_instances_open", "strategy"));
+    DIST_TRY(unwrap(strategy).check_process());
+    Instances::Options wanted;
+    DIST_TRY(read_instances_options(options, &wanted));
+    return unwrap(strategy).instances().open(wanted);
+  });
+}
+
+dist_status dist_instances_close(dist_strategy* strategy, int64_t timeout_ns) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_instances_close", "strategy"));
+    DIST_TRY(unwrap(strategy).check_process());
+    Instances* const instances = unwrap(strategy).known_instances();
+    return instances == nullptr ? kOk : instances->close(timeout_ns);
+  });
+}
+
+dist_status dist_serve(dist_strategy* strategy, int32_t replica_id) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_serve", "strategy"));
+    DIST_TRY(check_enter(unwrap(strategy)));
+    // dist_strategy_shutdown() may come meanwhile.
+    const auto kept = Ref<Strategy>::share(&unwrap(strategy));
+    return unwrap(strategy).instances().serve_here(GlobalReplica{replica_id});
+  });
+}
+
+void* dist_instance_state(const dist_replica* replica) {
+  return replica == nullptr ? nullptr : unwrap(replica).host_state();
+}
+
+dist_status dist_replica_check(dist_replica* replica) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, "dist_replica_check", "replica"));
+    return unwrap(replica).check_going_on();
+  });
+}
+
+dist_status dist_submit(dist_strategy* strategy, dist_replica_fn fn, void* user_data,
+                        const dist_submit_options* options, dist_work** out_work) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_submit", "strategy"));
+    if (fn == nullptr) return invalid_argument("dist_submit(): fn is NULL");
+    DIST_TRY(unwrap(strategy).check_process());
+    Submission wanted;
+    wanted.body = {.call = call_request, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
+    DIST_TRY(read_submission(options, &wanted));
+    Instances& instances = unwrap(strategy).instances();
+    DIST_TRY(instances.open_once());
+    Request* request = nullptr;
+    DIST_TRY(instances.submit(wanted, out_work == nullptr ? nullptr : &request));
+    if (out_work != nullptr) *out_work = wrap(request);
+    return kOk;
+  });
+}
+
+void* dist_work_user_data(const dist_work* work) {
+  return work == nullptr ? nullptr : unwrap(work)->user_data();
+}
+
+dist_status dist_completions_create(const dist_allocator* allocator, dist_completions** out_completions) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_completions, "dist_completions_create", "out_completions"));
+    const dist_allocator chosen = allocator == nullptr ? dist_allocator{} : *allocator;
+    Ref<Memory> memory;
+    DIST_TRY(create_memory(chosen, "dist_completions_create()", &memory));
+    *out_completions = reinterpret_cast<dist_completions*>(make_counted<Completions>(*memory).take());
+    return kOk;
+  });
+}
+
+dist_status dist_completions_next(dist_completions* completions, int64_t timeout_ns, dist_work** out_work) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(completions, "dist_completions_next", "completions"));
+    DIST_TRY(require(out_work, "dist_completions_next", "out_work"));
+    DIST_TRY(check_process(*completions_of(completions), "dist_completions_next"));
+    if (timeout_ns != 0 && replica_here() != nullptr) {
+      return failed_precondition(
+          "dist_completions_next(): inside a replica's function nobody waits for requests: timeout_ns is 0 there");
+    }
+    *out_work = wrap(completions_of(completions)->next(timeout_ns));
+    return kOk;
+  });
+}
+
+dist_status dist_completions_descriptor(dist_completions* completions, int32_t* out_descriptor) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(completions, "dist_completions_descriptor", "completions"));
+    DIST_TRY(require(out_descriptor, "dist_completions_descriptor", "out_descriptor"));
+    DIST_TRY(check_process(*completions_of(completions), "dist_completions_descriptor"));
+    return completions_of(completions)->descriptor(out_descriptor);
+  });
+}
+
+void dist_completions_destroy(dist_completions* completions) {
+  if (completions == nullptr || completions_of(completions)->memory().forked()) return;
+  completions_of(completions)->close();
+  completions_of(completions)->release();
+}

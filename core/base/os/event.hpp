@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// EventDescriptor: a descriptor that is readable while it is set, for a host's poll() and its like.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/status.hpp"
+
+namespace dist {
+
+class EventDescriptor {
+ public:
+  EventDescriptor() noexcept = default;
+  ~EventDescriptor();
+  EventDescriptor(const EventDescriptor&) = delete;
+  EventDescriptor& operator=(const EventDescriptor&) = delete;
+
+  // RESOURCE_EXHAUSTED where the system gives no further descriptor.
+  Status open() noexcept;
+  bool is_open() const noexcept { return descriptor_ >= 0; }
+  int32_t number() const noexcept { return descriptor_; }
+  void set() const noexcept;
+  void clear() const noexcept;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace dist

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaPool: the library's threads: how they begin and end, and what they do between the runs.
+#include <atomic>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "core/base/os/park.hpp"
+#include "core/base/os/thread.hpp"
+#include "core/run/replica_pool.hpp"
+
+namespace dist {
+
+// Of a library's thread, which may end in the middle of its function too.
+struct ReplicaPool::Life {
+  explicit Life(Seat& of) noexcept : seat(of), keeper(of.replica.pool().options_.keeper), memory(of.replica.pool().memory_) {}
+  ~Life() = default;
+  Life(const Life&) = delete;
+  Life& operator=(const Life&) = delete;
+
+  // The thread is done, or the last one that knew of it is.
+  void end() noexcept {
+    // Who counts library threads does not find it: the system lists it for some time yet.
+    name_this_thread("dist-end");
+    if (fate.exchange(kEnded, std::memory_order_acq_rel) != kOrphan) return;
+    Counted* const kept = keeper;
+    free();
+    kept->release();
+  }
+  void free() noexcept {
+    Memory& home = memory;
+    this->~Life();
+    home.free(this, sizeof(Life), alignof(Life));
+  }
+
+  Seat& seat;
+  Counted* const keeper;
+  Memory& memory;
+  std::atomic<uint32_t> fate{kOwned};
+};
+
+// Of a seat whose thread has ended, or is left alone: then the thread frees its life.
+void ReplicaPool::bury(Seat& seat) noexcept {
+  if (Life* const life = std::exchange(seat.life, nullptr); life != nullptr) life->free();
+}
+
+Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
+  bury(seat);
+  void* const place = memory_.try_allocate(sizeof(Life), alignof(Life));
+  if (place == nullptr) return out_of_memory();
+  seat.finished.value.store(run_, std::memory_order_relaxed);
+  seat.thread_ended = false;
+  seat.life = new (place) Life(seat);
+  DIST_TRY(seat.thread.start(thread_main, seat.life, options_.stack_bytes));
+  const MemberName& called = seat.replica.name();
+  const int cpu = cpu_of(seat.replica.rank());
+  char name[16];
+  if (seat.replica.is_device()) {
+    std::snprintf(name, sizeof name, "dist-r%d-d%d", number(called.replica) & 0xFF,
+                  called.logical_device & 0xFF);
+  } else {
+    std::snprintf(name, sizeof name, "dist-r%d", number(called.replica));
+  }
+  seat.thread.name(name);
+  if (cpu >= 0) seat.thread.keep_on(cpu);
+  return kOk;
+}
+
+[[gnu::noinline, gnu::cold]] Status ReplicaPool::restart(Seat& seat) noexcept {
+  seat.thread.join();
+  return start_thread_of(seat);
+}
+
+void* ReplicaPool::thread_main(void* argument) {
+  struct Ending {
+    ~Ending() { life.end(); }
+    Life& life;
+  };
+  auto& life = *static_cast<Life*>(argument);
+  const Ending ending{life};
+  Seat& seat = life.seat;
+  ReplicaPool& pool = seat.replica.pool();
+  const int rank = seat.replica.rank();
+  block_async_signals();
+  if (pool.cpu_of(rank) < 0) pool.group_.set_movable(rank);
+  pool.serve(seat);
+  return nullptr;
+}
+
+// Until there is a run that is not `seen`. False: there is none, and the thread is to end.
+bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
+  const WaitPolicy& policy = group_.policy();
+  // seq_cst: the looks of a sleeper. A run that was started is done before the thread stops.
+  const auto started = [&] { return started_.value.load(std::memory_order_seq_cst) != seen; };
+  const auto next = [&] {
+    return started() || stopping_.load(std::memory_order_seq_cst) ||
+           tenant_.load(std::memory_order_seq_cst) != nullptr;
+  };
+  if (!spin_until(policy, next)) {
+    do {
+      started_.sleep(seen, -1, policy, next);
+    } while (!next());
+  }
+  // acquire: the tenant is whole.
+  Tenant* const tenant = tenant_.load(std::memory_order_acquire);
+  if (tenant != nullptr) {
+    seat.with_tenant.store(true, std::memory_order_release);
+    if (!tenant->serve(seat.replica.rank(), started_.value, seen, stopping_)) return false;
+  }
+  return started();
+}
+
+void ReplicaPool::serve(Seat& seat) {
+  uint32_t seen = seat.finished.value.load(std::memory_order_relaxed);
+  while (await_run(seat, seen)) {
+    seen = started_.value.load(std::memory_order_acquire);
+    group_.keep_apart(seat.replica.rank(), caller_cpu_);
+    perform(seat);
+    if (memory_.forked()) return;  // the child's only thread: nobody will ever start a run
+  }
+}
+
+// Threads that are asleep find the tenant by themselves from now on; those that are about to sleep may miss a wake-up.
+Status ReplicaPool::let_to(Tenant& tenant, const char* call) noexcept {
+  DIST_TRY(take_turn(call));
+  Status revived = kOk;
+  if (options_.threads != DIST_THREADS_HOST) revived = revive();
+  if (revived.ok()) {
+    // seq_cst: the looks of a sleeper. It is a release store too.
+    tenant_.store(&tenant, std::memory_order_seq_cst);
+    for (int i = first_library_replica(); options_.threads != DIST_THREADS_HOST && i < made_; ++i) {
+      while (!seats_[i].with_tenant.load(std::memory_order_acquire)) {
+        unpark_all(started_.value);
+        yield_this_thread();
+      }
+    }
+  }
+  end_turn();
+  return revived;
+}
+
+Status ReplicaPool::replace_thread(LocalReplica replica) noexcept {
+  Seat& seat = seats_[index(replica)];
+  if (closing_.load(std::memory_order_relaxed)) return shutting_down();
+  if (!leave_alone(seat)) seat.thread.join();
+  return start_thread_of(seat);
+}
+
+// No further run is started. Threads that have done the latest one end now, the others by themselves.
+void ReplicaPool::end_threads() noexcept {
+  stopping_.store(true, std::memory_order_seq_cst);
+  for (int i = 0; i < made_; ++i) {
+    if (seats_[i].thread.started()) end_thread(seats_[i]);
+  }
+}
+
+void ReplicaPool::end_thread(Seat& seat) noexcept {
+  const auto ended = [&] { return seat.life->fate.load(std::memory_order_acquire) == kEnded; };
+  const uint32_t run = started_.value.load(std::memory_order_acquire);
+  Tenant* const tenant = tenant_.load(std::memory_order_acquire);
+  const bool inside = seat.finished.value.load(std::memory_order_acquire) != run ||
+                      is_inside(tenant, seat.replica.rank());
+  if (inside && !ended() && leave_alone(seat)) return;
+  // Who is about to sleep may miss a wake-up, since the word does not change.
+  while (!ended()) {
+    unpark_all(started_.value);
+    if (tenant != nullptr) tenant->wake();
+    yield_this_thread();
+  }
+  seat.thread.join();
+}
+
+// Nobody waits for the seat's thread any more. False: it has ended.
+bool ReplicaPool::leave_alone(Seat& seat) noexcept {
+  options_.keeper->retain();
+  uint32_t owned = kOwned;
+  if (!seat.life->fate.compare_exchange_strong(owned, kOrphan, std::memory_order_acq_rel)) {
+    options_.keeper->release();
+    return false;
+  }
+  seat.life = nullptr;
+  seat.thread.detach();
+  return true;
+}
+
+}  // namespace dist

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completions: requests that have ended, in that order, until the host takes them.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "core/base/memory.hpp"
+#include "core/base/os/event.hpp"
+#include "core/base/status.hpp"
+#include "core/comm/word.hpp"
+
+namespace dist {
+
+class Request;
+
+class Completions final : public Counted {
+ public:
+  explicit Completions(Memory& memory) noexcept : Counted(memory) {}
+
+  // Takes over a use of the request.
+  void add(Request& request) noexcept;
+  // The one that ended first, with its use; NULL: none has within `timeout_ns` (0: at once; < 0: no limit), or it is
+  // closed.
+  Request* next(int64_t timeout_ns) noexcept;
+  Status descriptor(int32_t* out) noexcept;
+  // Nothing comes any more: next() gives what is there, and then NULL.
+  void end() noexcept;
+  // Nobody takes any more: lets go of what is there, and of what comes.
+  void close() noexcept;
+
+ private:
+  ~Completions() override = default;
+  Request* take() noexcept;
+
+  std::mutex mutex_;  // what follows
+  Request* first_ = nullptr;
+  Request* last_ = nullptr;
+  bool closed_ = false;
+  bool over_ = false;  // by end() or close()
+  EventDescriptor descriptor_;
+  Word changed_;  // how often something came, or it was closed
+};
+
+}  // namespace dist

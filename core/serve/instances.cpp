@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instances: requests from dist_submit() to their end, and who gets which replicas. What the instances' threads do is in
+// serving.cpp, how they open and close in opening.cpp.
+#include "core/serve/instances.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "core/base/os/park.hpp"
+#include "core/base/text.hpp"
+#include "core/run/current.hpp"
+
+namespace dist {
+namespace {
+
+ErrorRecord record_of(dist_status code) noexcept {
+  ErrorRecord record;
+  record.code = code;
+  return record;
+}
+
+}  // namespace
+
+Instances::Instances(Memory& memory, ReplicaPool& pool)
+    : Counted(memory),
+      pool_(pool),
+      host_(pool.host()),
+      timeout_ns_(pool.timeout_ns()),
+      policy_(pool.policy()),
+      has_helpers_(pool.threads() != DIST_THREADS_HOST),
+      queue_(memory, pool.num_replicas(), Options{}.max_queued),
+      seats_(static_cast<std::size_t>(pool.num_replicas()), &memory),
+      helpers_(memory, *this) {}
+
+Instances::~Instances() {
+  helpers_.stop();
+  while (spare_ != nullptr) std::exchange(spare_, spare_->next)->release();
+}
+
+// Why nothing is accepted, under the mutex.
+Status Instances::refusal() const noexcept {
+  switch (phase()) {
+    case Phase::kOpen:
+      if (queue_.has_instances() || pool_.threads() == DIST_THREADS_HOST) break;
+      return fail(DIST_UNAVAILABLE,
+                  "dist_submit(): no instance is left: the threads of all have ended, and none could make a new state");
+    case Phase::kNever:
+    case Phase::kOpening:
+      return failed_precondition("dist_submit(): the strategy's instances are not open yet: dist_instances_open()");
+    case Phase::kClosing:
+    case Phase::kEnding:
+      return fail(DIST_UNAVAILABLE, "dist_submit(): the strategy's instances close, and accept nothing new");
+    case Phase::kClosed:
+      return fail(DIST_UNAVAILABLE,
+                  "dist_submit(): the strategy's instances are closed; dist_instances_open() opens them again");
+  }
+  return kOk;
+}
+
+Status Instances::need_helpers(const Submission& given) noexcept {
+  if (has_helpers_.load(std::memory_order_relaxed)) {
+    if (given.timeout_ns > 0) DIST_TRY(helpers_.need_clock());
+    if (given.done != nullptr) DIST_TRY(helpers_.need_teller());
+  } else if (given.done != nullptr) {
+    return failed_precondition(
+        "dist_submit(): `done` is called on a thread of libdist's, and a strategy with DIST_THREADS_HOST has none: allow "
+        "it by dist_instances_options.helper_threads, or take what has ended from completions");
+  }
+  return kOk;
+}
+
+// A request that nobody uses, which is one of those that are out from now on.
+Status Instances::acquire(Request** out) {
+  {
+    const std::lock_guard lock(mutex_);
+    DIST_TRY(refusal());
+    *out = spare_;
+    if (spare_ != nullptr) spare_ = spare_->next;
+    ++out_;
+    accepted_.fetch_add(1, std::memory_order_relaxed);
+    under_way_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (*out == nullptr) {
+    try {
+      *out = make_counted<Request>(memory(), *this).take();
+    } catch (const std::bad_alloc&) {
+      {
+        const std::lock_guard lock(mutex_);
+        --out_;
+      }
+      ends_one();
+      one_less();
+      return out_of_memory();
+    }
+  }
+  retain();
+  return kOk;
+}
+
+Status Instances::submit(const Submission& given, Request** out) {
+  if (given.cancel != nullptr && given.cancel->signalled())
+    return fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason());
+  DIST_TRY(need_helpers(given));
+  Request* request = nullptr;
+  DIST_TRY(acquire(&request));
+  // One use is of whoever ends it.
+  request->begin(given, given.timeout_ns > 0 ? host_.now_ns() : 0, out == nullptr ? 1 : 2);
+  const bool linked = request->link();
+  using Arrived = RequestQueue::Arrived;
+  Arrived arrived = Arrived::kFull;
+  Status refused = kOk;
+  bool sooner = false;
+  {
+    const std::lock_guard lock(mutex_);
+    // It may have been cancelled, and the instances closed, since it was begun.
+    refused = !linked || request->cancel_asked.load(std::memory_order_relaxed)
+                  ? fail(DIST_CANCELLED, "the request was cancelled before it began: %s", given.cancel->reason())
+                  : refusal();
+    int instance = 0;
+    if (refused.ok()) arrived = queue_.arrive(*request, &instance);
+    if (arrived == Arrived::kGiven) give(instance, *request);
+    sooner = queue_.first_deadline() == request;
+  }
+  if (sooner) helpers_.deadline_changed();
+  if (arrived != Arrived::kFull) [[likely]] {
+    if (out != nullptr) *out = request;
+    return kOk;
+  }
+  if (refused.ok()) {
+    refused = fail(DIST_RESOURCE_EXHAUSTED,
+                   "dist_submit(): the queue is full: %zu requests wait for an instance (dist_instances_options.max_queued)",
+                   queue_.most());
+  }
+  request->drop();
+  return refused;
+}
+
+// Under the mutex. Seldom more than one.
+void Instances::dispatch() noexcept {
+  int instance = 0;
+  while (RequestQueue::Entry* const entry = queue_.next(&instance))
+    give(instance, static_cast<Request&>(*entry));
+  if (RequestQueue::Entry* const entry = queue_.next_for_all(); entry != nullptr) grant(*entry);
+}
+
+void Instances::give(int rank, Request& request) noexcept {
+  Seat& to = seat(rank);
+  to.current = &request;
+  to.given.store(&request, std::memory_order_release);
+  to.bell.advance();
+}
+
+void Instances::grant(RequestQueue::Entry& entry) noexcept {
+  auto& asker = static_cast<Asker&>(entry);
+  // It may be gone once its thread reads this.
+  const std::atomic<uint32_t>& word = asker.word;
+  const bool entering = &asker == &entering_;
+  asker.word.store(Asker::kHas, std::memory_order_release);
+  unpark_all(word);
+  if (entering) pool_.tenant_gives();
+}
+
+void Instances::recycle(Request& request) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    request.next = std::exchange(spare_, &request);
+    --out_;
+  }
+  release();
+}
+
+// ---- Ends ----
+
+int64_t Instances::end_overdue() noexcept {
+  for (;;) {
+    Request* over = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      RequestQueue::Entry* const first = queue_.first_deadline();
+      if (first == nullptr) return 0;
+      if (first->deadline_ns > host_.now_ns()) return first->deadline_ns;
+      queue_.withdraw(*first);
+      over = static_cast<Request*>(first);
+      if (queue_.any_for_all() != nullptr) dispatch();
+    }
+    const ErrorRecord why = overdue_in_queue(*over);
+    over->end(Status(why.code), &why);
+  }
+}
+
+int64_t Instances::help() noexcept { return helpers_.has_clock() ? 0 : end_overdue(); }
+
+ErrorRecord Instances::overdue_in_queue(const Request& request) const noexcept {
+  ErrorRecord why = record_of(DIST_DEADLINE_EXCEEDED);
+  std::snprintf(why.message, sizeof why.message,
+                "the request's deadline of %s was over before an instance was free",
+                DurationText(request.timeout_ns()).text);
+  copy_text(why.hint, "fewer requests, more replicas, or a longer timeout_ns");
+  return why;
+}
+
+void Instances::one_less() noexcept {
+  // seq_cst: close() says that it waits, and then looks.
+  accepted_.fetch_sub(1, std::memory_order_seq_cst);
+  if (phase_.load(std::memory_order_seq_cst) != Phase::kOpen) settled_.advance();
+}
+
+void Instances::withdraw_cancelled(Request& request, const char* reason) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    request.cancel_asked.store(true, std::memory_order_relaxed);
+    // Where it runs, its run is linked too.
+    if (!request.queued()) return;
+    queue_.withdraw(request);
+    if (queue_.any_for_all() != nullptr) dispatch();
+  }
+  ErrorRecord why = record_of(DIST_CANCELLED);
+  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %.900s", reason);
+  request.end_in_signal(why);
+}
+
+void Instances::cancel(Request& request) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (request.ended()) return;
+    // seq_cst: its run begins, and then looks at this, or is found under way below.
+    request.cancel_asked.store(true, std::memory_order_seq_cst);
+    if (!request.queued()) {
+      for (Seat& each : seats_) {
+        if (each.current == &request) each.pool->pool().cancel("dist_work_cancel()");
+      }
+      return;
+    }
+    queue_.withdraw(request);
+    if (queue_.any_for_all() != nullptr) dispatch();
+  }
+  ErrorRecord why = record_of(DIST_CANCELLED);
+  copy_text(why.message, "the request was cancelled before it began: dist_work_cancel()");
+  request.end(Status(why.code), &why);
+}
+
+void Instances::end_queued(const ErrorRecord& why) noexcept {
+  for (;;) {
+    RequestQueue::Entry* entry = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      entry = queue_.any();
+      if (entry == nullptr) {
+        dispatch();
+        return;
+      }
+      queue_.withdraw(*entry);
+    }
+    static_cast<Request&>(*entry).end(Status(why.code), &why);
+  }
+}
+
+void Instances::cancel(const char* reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Seat& each : seats_) {
+    if (each.current == nullptr) continue;
+    each.current->cancel_asked.store(true, std::memory_order_seq_cst);
+    reason == nullptr ? each.pool->pool().cancel() : each.pool->pool().cancel(reason);
+  }
+}
+
+Status Instances::check_wait(const char* call) const noexcept {
+  const Replica* const here = current().replica;
+  if (here == nullptr || here->pool().owner() != pool_.owner()) return kOk;
+  return failed_precondition(
+      "%s(): this is the function of replica %d of the same strategy, and the request may need that replica: take it from "
+      "completions, outside the replicas",
+      call, here->name().number());
+}
+
+// ---- Runs, and what else wants all replicas ----
+
+void Instances::Asker::cancelled(const char*) noexcept {
+  uint32_t waiting = kWaiting;
+  if (word.compare_exchange_strong(waiting, kCancelled, std::memory_order_relaxed)) unpark_all(word);
+}
+
+Status Instances::take_all(const Asking& asking) noexcept {
+  Asker me;
+  {
+    const std::lock_guard lock(mutex_);
+    if (refused_.load(std::memory_order_relaxed)) return pool_.shutting_down();
+    if (queue_.arrive_for_all(me)) return kOk;
+  }
+  // acquire: for grant()'s release, what the requests before have left.
+  const auto told = [&] { return me.word.load(std::memory_order_acquire) != Asker::kWaiting; };
+  bool late = false;
+  {
+    const CancelScope scope(asking.cancel, me);
+    bool waiting = !scope.late() && !spin_until(policy_, told);
+    while (waiting && !late) {
+      const int64_t left = asking.deadline_ns == 0 ? -1 : asking.deadline_ns - host_.now_ns();
+      late = asking.deadline_ns != 0 && left <= 0;
+      if (!late) park(me.word, Asker::kWaiting, host_.slice_ns(left));
+      waiting = !told();
+    }
+  }
+  if (me.word.load(std::memory_order_acquire) == Asker::kHas) return kOk;
+  {
+    const std::lock_guard lock(mutex_);
+    if (me.word.load(std::memory_order_acquire) == Asker::kHas) return kOk;
+    if (me.queued()) {
+      queue_.withdraw(me);
+      dispatch();
+    }
+  }
+  if (refused_.load(std::memory_order_relaxed)) return pool_.shutting_down();
+  if (!late) return fail(DIST_CANCELLED, "the run was cancelled before it began: %s", asking.cancel->reason());
+  char inside[256];
+  const int count = list_inside(inside);
+  return fail(DIST_DEADLINE_EXCEEDED, "%s(): the replicas have not been free within %s%s%s", asking.call,
+              DurationText(asking.timeout_ns).text, count == 0 ? "" : "; requests run on ", inside);
+}
+
+void Instances::give_back() noexcept {
+  const std::lock_guard lock(mutex_);
+  queue_.give_back();
+  dispatch();
+}
+
+bool Instances::ask_to_enter() noexcept {
+  const std::lock_guard lock(mutex_);
+  uint32_t has = Asker::kHas;
+  if (entering_.word.compare_exchange_strong(has, Asker::kWaiting, std::memory_order_acquire)) return true;
+  return !entering_.queued() && queue_.arrive_for_all(entering_);
+}
+
+void Instances::no_longer_asks() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (entering_.queued()) {
+    queue_.withdraw(entering_);
+  } else if (entering_.word.exchange(Asker::kWaiting, std::memory_order_relaxed) == Asker::kHas) {
+    queue_.give_back();
+  }
+  dispatch();
+  pool_.tenant_gives();
+}
+
+void Instances::refuse_all() noexcept {
+  const std::lock_guard lock(mutex_);
+  refused_.store(true, std::memory_order_relaxed);
+  while (RequestQueue::Entry* const entry = queue_.any_for_all()) {
+    queue_.withdraw(*entry);
+    auto& asker = static_cast<Asker&>(*entry);
+    if (&asker == &entering_) continue;
+    const std::atomic<uint32_t>& word = asker.word;
+    // Its thread goes on to the mutex, where it finds that it is not queued.
+    asker.word.store(Asker::kRefused, std::memory_order_release);
+    unpark_all(word);
+  }
+}
+
+}  // namespace dist

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instances: how they open and close.
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "core/base/os/thread.hpp"
+#include "core/base/text.hpp"
+#include "core/serve/instances.hpp"
+
+namespace dist {
+namespace {
+
+// How long functions that have been told to end have for that, beyond a deadline.
+constexpr int64_t kReturnGraceNs = 50'000'000;
+
+Status changed_elsewhere(const char* call) noexcept {
+  return failed_precondition("%s(): another thread opens or closes the instances", call);
+}
+
+}  // namespace
+
+// Waits until holds(), which is asked under the mutex. False: the deadline (0: none) is over.
+template <class Holds>
+bool Instances::wait_until(int64_t deadline_ns, Holds&& holds) noexcept {
+  for (;;) {
+    // acquire keeps this before the look: a later change ends the wait.
+    const uint32_t seen = settled_.value.load(std::memory_order_acquire);
+    {
+      const std::lock_guard lock(mutex_);
+      if (holds()) return true;
+    }
+    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host_.now_ns();
+    if (deadline_ns != 0 && left <= 0) return false;
+    const auto changed = [&] { return settled_.value.load(std::memory_order_seq_cst) != seen; };
+    if (!spin_until(policy_, changed)) settled_.sleep(seen, host_.slice_ns(left), policy_, changed);
+  }
+}
+
+void Instances::enter(Phase phase) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    // seq_cst: one_less() looks at it.
+    phase_.store(phase, std::memory_order_seq_cst);
+  }
+  wake();
+  settled_.advance();
+}
+
+Status Instances::check_threads(const char* call) const noexcept {
+  if (pool_.workers() != nullptr)
+    return fail(DIST_UNIMPLEMENTED, "%s(): instances of a strategy over several workers are not offered", call);
+  if (pool_.threads() != DIST_THREADS_CALLER) return kOk;
+  return failed_precondition(
+      "%s(): the caller of dist_run() is replica 0 of this strategy, so that there is no thread for it between runs: create "
+      "the strategy with dist_strategy_options.threads = DIST_THREADS_LIBRARY, or DIST_THREADS_HOST with dist_serve()",
+      call);
+}
+
+Status Instances::open(const Options& options) {
+  DIST_TRY(check_threads("dist_instances_open"));
+  DIST_TRY(check_wait("dist_instances_open"));
+  const std::unique_lock changing(changing_, std::try_to_lock);
+  if (!changing) return changed_elsewhere("dist_instances_open");
+  const Phase now = phase();
+  if (now != Phase::kNever && now != Phase::kClosed)
+    return failed_precondition("dist_instances_open(): the instances are open; dist_instances_close() closes them");
+  return open_with(options);
+}
+
+Status Instances::open_once() {
+  if (phase() != Phase::kNever) [[likely]]
+    return kOk;
+  DIST_TRY(check_threads("dist_submit"));
+  DIST_TRY(check_wait("dist_submit"));
+  const std::lock_guard changing(changing_);
+  return phase() == Phase::kNever ? open_with({}) : kOk;
+}
+
+Status Instances::open_with(const Options& options) {
+  const Phase before = phase();
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.set_most(options.max_queued);  // nobody is in it
+    options_ = options;
+  }
+  spin_ns_.store(std::max<int64_t>(options.spin_ns, 0), std::memory_order_relaxed);
+  has_helpers_.store(options.helper_threads || pool_.threads() != DIST_THREADS_HOST, std::memory_order_relaxed);
+  for (int rank = 0; rank < num_instances(); ++rank) {
+    Seat& at = seat(rank);
+    at.failure = DIST_OK;
+    if (at.pool == nullptr) DIST_TRY(pool_.instance(LocalReplica{rank}, &at.pool));
+    if (at.why == nullptr) {
+      void* const place = memory().try_allocate(sizeof(ErrorRecord), alignof(ErrorRecord));
+      if (place != nullptr) at.why = new (place) ErrorRecord;
+    }
+  }
+  enter(Phase::kOpening);
+  Status opened = kOk;
+  if (!std::exchange(let_, true)) {
+    opened = pool_.let_to(*this, "dist_instances_open");
+    let_ = opened.ok();
+  }
+  if (opened.ok() && pool_.threads() != DIST_THREADS_HOST) opened = await_ready();
+  if (opened.ok()) {
+    enter(Phase::kOpen);
+    return kOk;
+  }
+  const ErrorRecord why = last_error();
+  enter(Phase::kEnding);
+  end_states(0);
+  enter(before == Phase::kNever && !let_ ? Phase::kNever : Phase::kClosed);
+  return fail(why);
+}
+
+Status Instances::check_teller(const char* call) const noexcept {
+  if (!helpers_.telling()) return kOk;
+  return failed_precondition("%s(): this is a dist_done_fn, and the functions of other requests wait for it", call);
+}
+
+// Until all have their states, or one has failed. The failure of the lowest counts.
+Status Instances::await_ready() noexcept {
+  const auto all_have = [&] {
+    return refused_.load(std::memory_order_relaxed) ||
+           std::all_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.failure != DIST_OK; });
+  };
+  (void)wait_until(0, all_have);
+  const std::lock_guard lock(mutex_);
+  for (const Seat& at : seats_) {
+    if (at.failure == DIST_OK) continue;
+    return at.why != nullptr ? fail(*at.why) : fail(at.failure, "an instance could not be made ready");
+  }
+  return refused_.load(std::memory_order_relaxed) ? pool_.shutting_down() : kOk;
+}
+
+// In the phase of that: each instance ends its state, as far as no function of the host's is in its way.
+void Instances::end_states(int64_t deadline_ns) noexcept {
+  (void)wait_until(deadline_ns, [&] {
+    return std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready; });
+  });
+  // What a thread that has ended inside a function has left.
+  for (Seat& at : seats_) {
+    bool left = false;
+    {
+      const std::lock_guard lock(mutex_);
+      left = !at.attended && at.pool != nullptr && at.pool->pool().host_state() != nullptr;
+    }
+    if (left) (void)run_alone(at, Body{.call = call_end, .context = &options_}, {.call = "dist_instances_close"});
+  }
+}
+
+Status Instances::close(int64_t timeout_ns) noexcept {
+  DIST_TRY(check_wait("dist_instances_close"));
+  DIST_TRY(check_teller("dist_instances_close"));
+  const std::unique_lock changing(changing_, std::try_to_lock);
+  if (!changing) return changed_elsewhere("dist_instances_close");
+  if (phase() != Phase::kOpen) return kOk;
+  enter(Phase::kClosing);
+  const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host_.now_ns(), std::max<int64_t>(timeout_ns, 1));
+  const auto none_left = [&] { return accepted_.load(std::memory_order_seq_cst) == 0; };
+  Status closed = kOk;
+  if (!wait_until(deadline_ns, none_left)) {
+    const std::size_t cut = accepted_.load(std::memory_order_seq_cst);
+    end_all("dist_instances_close()");
+    const bool all_out = wait_until(deadline_after(host_.now_ns(), kReturnGraceNs), none_left);
+    char inside[256] = "";
+    if (!all_out) (void)list_inside(inside);
+    closed = fail(DIST_DEADLINE_EXCEEDED,
+                  "dist_instances_close(): %zu request%s had not ended within %s, and %s cancelled%s%s", cut,
+                  cut == 1 ? "" : "s", DurationText(timeout_ns).text, cut == 1 ? "was" : "were",
+                  inside[0] == '\0' ? "" : "; still inside their functions: ", inside);
+  }
+  const ErrorRecord why = closed.ok() ? ErrorRecord{} : last_error();
+  enter(Phase::kEnding);
+  end_states(closed.ok() ? 0 : deadline_after(host_.now_ns(), kReturnGraceNs));
+  enter(Phase::kClosed);
+  return closed.ok() ? kOk : fail(why);
+}
+
+void Instances::end_all(const char* reason) noexcept {
+  ErrorRecord why;
+  why.code = DIST_CANCELLED;
+  std::snprintf(why.message, sizeof why.message, "the request was cancelled before it began: %s", reason);
+  end_queued(why);
+  cancel(reason);
+}
+
+// "replicas 1, 3"; how many.
+int Instances::list_inside(std::span<char> text) const noexcept {
+  int count = 0;
+  std::size_t used = 0;
+  text[0] = '\0';
+  for (int rank = 0; rank < num_instances(); ++rank) {
+    if (!is_inside(rank)) continue;
+    const int length = std::snprintf(text.data() + used, text.size() - used, "%s%d", count == 0 ? "replica " : ", ",
+                                     pool_.name_of(rank));
+    used = std::min(text.size() - 1, used + static_cast<std::size_t>(std::max(0, length)));
+    ++count;
+  }
+  return count;
+}
+
+Status Instances::end_idle(const char* call) noexcept {
+  DIST_TRY(check_teller(call));
+  const std::unique_lock changing(changing_, std::try_to_lock);
+  if (!changing) return changed_elsewhere(call);
+  {
+    const std::lock_guard lock(mutex_);
+    if (under_way_.load(std::memory_order_relaxed) != 0)
+      return failed_precondition("%s(): requests have not ended; dist_instances_close() waits for them", call);
+  }
+  // Whoever has just ended a request is about to let go of it.
+  while (accepted_.load(std::memory_order_seq_cst) != 0) {
+    if (helpers_.has_untold())
+      return failed_precondition("%s(): a dist_done_fn has not returned; dist_instances_close() waits for it", call);
+    yield_this_thread();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (out_ != 0) return failed_precondition("%s(): works of requests are left; destroy them first", call);
+    for (int rank = 0; rank < num_instances(); ++rank) {
+      if (pool_.threads() == DIST_THREADS_HOST && seat(rank).attended)
+        return failed_precondition("%s(): a thread serves as replica %d; dist_instances_close() ends that", call,
+                                   pool_.name_of(rank));
+    }
+    if (phase() == Phase::kOpen) phase_.store(Phase::kClosing, std::memory_order_seq_cst);
+  }
+  if (phase() != Phase::kClosing) return kOk;
+  enter(Phase::kEnding);
+  end_states(0);
+  enter(Phase::kClosed);
+  return kOk;
+}
+
+void Instances::shut_down(const char* call, int64_t deadline_ns) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase() == Phase::kOpen || phase() == Phase::kOpening)
+      phase_.store(Phase::kClosing, std::memory_order_seq_cst);
+  }
+  refuse_all();
+  settled_.advance();
+  // Whoever opens or closes them sees that, and is done soon; a function that makes a state may not be.
+  char reason[64];
+  std::snprintf(reason, sizeof reason, "%s()", call);
+  end_all(reason);
+  (void)wait_until(deadline_ns, [&] { return accepted_.load(std::memory_order_seq_cst) == 0; });
+  const std::lock_guard changing(changing_);
+  if (phase() == Phase::kNever || phase() == Phase::kClosed) return;
+  enter(Phase::kEnding);
+  end_states(deadline_ns == 0 ? 0 : std::max(deadline_ns, deadline_after(host_.now_ns(), kReturnGraceNs)));
+  enter(Phase::kClosed);
+}
+
+void Instances::detach() noexcept {
+  helpers_.stop();
+  for (Seat& at : seats_) {
+    InnerPool::destroy(std::exchange(at.pool, nullptr));
+    if (at.why == nullptr) continue;
+    memory().free(at.why, sizeof(ErrorRecord), alignof(ErrorRecord));
+    at.why = nullptr;
+  }
+}
+
+}  // namespace dist

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instances: what a replica's thread does between the runs.
+#include <utility>
+
+#include "core/base/os/thread.hpp"
+#include "core/run/current.hpp"
+#include "core/serve/instances.hpp"
+
+namespace dist {
+
+// The time that a thread is an instance. It may end under a function of the host's (pthread_exit): then the request has
+// failed, and the replica gets another thread.
+class Instances::Attending {
+ public:
+  Attending(Instances& instances, int rank) noexcept : instances_(instances), rank_(rank), seat_(instances.seat(rank)) {
+    const std::lock_guard lock(instances_.mutex_);
+    life_ = seat_.life;
+    seat_.attended = true;
+  }
+  ~Attending() {
+    if (left_) return;
+    Request* cut = nullptr;
+    {
+      const std::lock_guard lock(instances_.mutex_);
+      cut = std::exchange(seat_.current, nullptr);
+      seat_.given.store(nullptr, std::memory_order_relaxed);
+      seat_.inside.store(false, std::memory_order_release);
+      seat_.attended = false;
+      // One that cannot even begin is not tried again and again.
+      if (!std::exchange(seat_.ready, false)) seat_.failure = DIST_FAILED_PRECONDITION;
+      instances_.queue_.take_no_part(rank_);
+    }
+    (void)failed_precondition("replica %d's thread ended inside its function (pthread_exit)",
+                              instances_.pool_.name_of(rank_));
+    const ErrorRecord why = last_error();
+    if (cut != nullptr) cut->end(Status(why.code), &why);
+    if (seat_.failure != DIST_OK && seat_.why != nullptr) *seat_.why = why;
+    if (instances_.pool_.threads() != DIST_THREADS_HOST) (void)instances_.pool_.replace_thread(LocalReplica{rank_});
+    const std::lock_guard lock(instances_.mutex_);
+    instances_.dispatch();
+    instances_.settled_.advance();
+  }
+  Attending(const Attending&) = delete;
+  Attending& operator=(const Attending&) = delete;
+
+  int rank() const noexcept { return rank_; }
+  Seat& seat() const noexcept { return seat_; }
+  // Under the mutex: whether the replica has got another thread.
+  bool replaced() const noexcept { return seat_.life != life_; }
+  // It goes, by itself.
+  void leave() noexcept { left_ = true; }
+
+ private:
+  Instances& instances_;
+  const int rank_;
+  Seat& seat_;
+  uint32_t life_;
+  bool left_ = false;
+};
+
+bool Instances::serve(int rank, const std::atomic<uint32_t>& started, uint32_t seen,
+                      const std::atomic<bool>& stopping) {
+  Attending here(*this, rank);
+  const bool mine = stay(here, started, seen, stopping);
+  here.leave();
+  return mine;
+}
+
+// The request that a free instance takes; NULL: it waits.
+Request* Instances::come(int rank) noexcept {
+  Seat& at = seat(rank);
+  at.current = nullptr;
+  if (!at.ready) return nullptr;
+  RequestQueue::Entry* const entry = queue_.come(rank);
+  at.current = static_cast<Request*>(entry);
+  if (entry == nullptr && queue_.any_for_all() != nullptr) dispatch();
+  return at.current;
+}
+
+bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint32_t seen,
+                     const std::atomic<bool>& stopping) {
+  Seat& at = here.seat();
+  const auto called = [&] {
+    return started.load(std::memory_order_seq_cst) != seen || stopping.load(std::memory_order_seq_cst);
+  };
+  for (;;) {
+    // acquire keeps this before the looks: what changes later ends the wait.
+    const uint32_t rung = at.bell.value.load(std::memory_order_acquire);
+    tend(here.rank());
+    Request* request = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      request = at.given.exchange(nullptr, std::memory_order_acquire);
+      if (request == nullptr) {
+        if (called()) {
+          (void)queue_.leave(here.rank());
+          at.attended = false;
+          return true;
+        }
+        if (at.ready && !queue_.is_free(here.rank())) request = come(here.rank());
+      }
+    }
+    if (request == nullptr) {
+      const auto news = [&] { return at.bell.value.load(std::memory_order_seq_cst) != rung; };
+      const WaitPolicy policy = idling();
+      if (!spin_until(policy, news)) at.bell.sleep(rung, -1, policy, news);
+      continue;
+    }
+    while (request != nullptr) {
+      request = perform(at, *request);
+      if (memory().forked()) return false;
+    }
+  }
+}
+
+// Makes the instance's state, or ends it, as the phase wants it.
+void Instances::tend(int rank) {
+  Seat& at = seat(rank);
+  switch (phase()) {
+    case Phase::kOpening:
+    case Phase::kOpen:
+    case Phase::kClosing:
+      if (!at.ready && at.failure == DIST_OK) make_state(rank);
+      break;
+    case Phase::kEnding:
+    case Phase::kClosed:
+      if (at.ready) end_state(at);
+      break;
+    case Phase::kNever: break;
+  }
+}
+
+namespace {
+
+struct Making {
+  const Instances::Options& options;
+  void* state = nullptr;
+};
+
+}  // namespace
+
+dist_status Instances::call_make(Replica& replica, const Body& self) {
+  auto& making = *static_cast<Making*>(self.context);
+  const Options& options = making.options;
+  if (options.create_state != nullptr) {
+    if (const dist_status made = options.create_state(replica, options, &making.state); made != DIST_OK) return made;
+    replica.set_host_state(making.state);
+  }
+  return options.warm_up == nullptr ? DIST_OK : options.warm_up(replica, options);
+}
+
+void Instances::make_state(int rank) {
+  Seat& at = seat(rank);
+  Making making{options_};
+  Status made = kOk;
+  // A thread that has ended inside a function has left it.
+  if (at.pool->pool().host_state() != nullptr)
+    (void)run_alone(at, Body{.call = call_end, .context = &options_}, {.call = "dist_instances_open"});
+  if (options_.create_state != nullptr || options_.warm_up != nullptr) {
+    made = run_alone(at, Body{.call = call_make, .context = &making}, {.call = "dist_instances_open"});
+    // It was made, but did not warm up.
+    if (!made.ok() && at.pool->pool().host_state() != nullptr) end_state(at);
+  }
+  bool lost = false;
+  {
+    const std::lock_guard lock(mutex_);
+    at.failure = made.code();
+    if (!made.ok() && at.why != nullptr) *at.why = last_error();
+    at.ready = made.ok();
+    if (made.ok()) queue_.take_part(rank);
+    lost = !made.ok() && phase() != Phase::kOpening && !queue_.has_instances();
+  }
+  settled_.advance();
+  // Nobody is there for those who wait.
+  if (lost && pool_.threads() != DIST_THREADS_HOST) {
+    ErrorRecord why = last_error();
+    why.code = DIST_UNAVAILABLE;
+    end_queued(why);
+  }
+}
+
+dist_status Instances::call_end(Replica& replica, const Body& self) {
+  const auto& options = *static_cast<const Options*>(self.context);
+  void* const state = replica.host_state();
+  replica.set_host_state(nullptr);
+  if (state != nullptr && options.destroy_state != nullptr) options.destroy_state(state, options);
+  return DIST_OK;
+}
+
+void Instances::end_state(Seat& at) {
+  if (at.pool->pool().host_state() != nullptr)
+    (void)run_alone(at, Body{.call = call_end, .context = &options_}, {.call = "dist_instances_close"});
+  {
+    const std::lock_guard lock(mutex_);
+    at.ready = false;
+    queue_.take_no_part(static_cast<int>(&at - seats_.data()));
+  }
+  settled_.advance();
+}
+
+// The thread's word for its failures belongs to whom it ran for.
+Status Instances::run_alone(Seat& at, const Body& body, const RunLimits& limits) {
+  at.inside.store(true, std::memory_order_relaxed);
+  const Status status = at.pool->pool().run(body, limits);
+  at.inside.store(false, std::memory_order_release);
+  return status;
+}
+
+dist_status Instances::call_request(Replica& replica, const Body& self) {
+  const auto& request = *static_cast<const Request*>(self.context);
+  // What came before its groups had begun.
+  if (request.cancel_asked.load(std::memory_order_seq_cst)) replica.pool().cancel("dist_work_cancel()");
+  return request.body().call(replica, request.body());
+}
+
+Status Instances::run_request(Seat& at, Request& request) {
+  if (request.deadline_ns != 0 && host_.now_ns() >= request.deadline_ns) return fail(overdue_in_queue(request));
+  return run_alone(at, Body{.call = call_request, .context = &request},
+                   {request.timeout_ns(), request.cancel_object(), "dist_submit", request.deadline_ns});
+}
+
+// Runs it, and returns what the instance does next; NULL: it looks for itself.
+Request* Instances::perform(Seat& at, Request& request) {
+  const Status status = run_request(at, request);
+  if (memory().forked()) return nullptr;
+  Request* next = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    next = come(static_cast<int>(&at - seats_.data()));
+  }
+  request.end(status, status.ok() ? nullptr : &last_error());
+  return next;
+}
+
+void Instances::wake() noexcept {
+  for (Seat& each : seats_) each.bell.advance();
+}
+
+bool Instances::is_inside(int rank) const noexcept {
+  return seats_[static_cast<std::size_t>(rank)].inside.load(std::memory_order_acquire);
+}
+
+// One of the host's threads: until the instances close, no run is waited for here.
+Status Instances::serve_here(GlobalReplica replica) {
+  if (pool_.threads() != DIST_THREADS_HOST) {
+    return failed_precondition(
+        "dist_serve(): the strategy has threads of its own, which serve by themselves: dist_submit() is all that it takes");
+  }
+  const LocalReplica local = pool_.replicas().local_of(replica);
+  if (local == kNoLocalReplica) {
+    return invalid_argument("dist_serve(): replica_id is %d; this strategy's replicas are %d to %d", number(replica),
+                            number(pool_.replicas().first()), number(pool_.replicas().last()));
+  }
+  DIST_TRY(open_once());
+  const int rank = static_cast<int>(local);
+  Seat& at = seat(rank);
+  {
+    const std::lock_guard lock(mutex_);
+    if (at.attended)
+      return failed_precondition("dist_serve(): another thread serves as replica %d already", number(replica));
+    if (const Phase now = phase(); now != Phase::kOpen && now != Phase::kOpening)
+      return fail(DIST_UNAVAILABLE, "dist_serve(): the strategy's instances are closed");
+    at.attended = true;
+    at.failure = DIST_OK;
+  }
+  Attending here(*this, rank);
+  for (;;) {
+    const uint32_t rung = at.bell.value.load(std::memory_order_acquire);
+    tend(rank);
+    Request* request = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      request = at.given.exchange(nullptr, std::memory_order_acquire);
+      if (request == nullptr && at.ready && !queue_.is_free(rank)) request = come(rank);
+      if (request == nullptr && !at.ready) {
+        at.attended = false;
+        here.leave();
+        return at.failure == DIST_OK ? kOk : at.why != nullptr ? fail(*at.why) : Status(at.failure);
+      }
+    }
+    while (request != nullptr) request = perform(at, *request);
+    const auto news = [&] { return at.bell.value.load(std::memory_order_seq_cst) != rung; };
+    const WaitPolicy policy = idling();
+    if (!spin_until(policy, news)) at.bell.sleep(rung, -1, policy, news);
+  }
+}
+
+}  // namespace dist

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests that wait at a gate, and hosts that wait for requests.
+ */
+#ifndef TESTS_ABI_SERVE_SUPPORT_H
+#define TESTS_ABI_SERVE_SUPPORT_H
+
+#include "tests/abi/common.h"
+#include "tests/abi/gate.h"
+
+/* A function that says that it is inside, and waits until it is let go. */
+typedef struct held {
+  gate inside, released;
+  atomic_int calls;
+} held;
+#define HELD_INIT \
+  { GATE_INIT, GATE_INIT, 0 }
+
+static inline dist_status hold_here(dist_replica *replica, void *user_data) {
+  (void)replica;
+  held *self = user_data;
+  atomic_fetch_add(&self->calls, 1);
+  gate_add(&self->inside);
+  gate_await(&self->released, 1);
+  return DIST_OK;
+}
+
+static inline dist_status count_here(dist_replica *replica, void *user_data) {
+  (void)replica;
+  atomic_fetch_add((atomic_int *)user_data, 1);
+  return DIST_OK;
+}
+
+static inline dist_work *submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
+                                const dist_submit_options *options) {
+  dist_work *work = NULL;
+  assert_ok(dist_submit(strategy, fn, user_data, options, &work));
+  assert_non_null(work);
+  return work;
+}
+
+/* How it ended. */
+static inline dist_status end_of(dist_work *work) {
+  const dist_status status = dist_work_wait(work, -1);
+  dist_work_destroy(work);
+  return status;
+}
+
+/* A strategy whose only instance is inside `h`. */
+static inline dist_work *hold_only(dist_strategy *strategy, held *h) {
+  dist_work *work = submit(strategy, hold_here, h, NULL);
+  gate_await(&h->inside, 1);
+  return work;
+}
+
+#endif

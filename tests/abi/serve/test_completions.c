@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hosts that wait for no request: what has ended arrives in completions, or is told by a function.
+ */
+#include "tests/abi/serve/serve_support.h"
+
+#include <poll.h>
+
+#include "tests/abi/alloc_support.h"
+
+static dist_completions *completions_of(void) {
+  dist_completions *completions = NULL;
+  assert_ok(dist_completions_create(NULL, &completions));
+  return completions;
+}
+
+static dist_work *next_of(dist_completions *completions, int64_t timeout_ns) {
+  dist_work *work = (dist_work *)1;
+  assert_ok(dist_completions_next(completions, timeout_ns, &work));
+  return work;
+}
+
+static int readable(int32_t descriptor) {
+  struct pollfd each = {.fd = descriptor, .events = POLLIN};
+  const int n = poll(&each, 1, 0);
+  assert_in_range(n, 0, 1);
+  return n;
+}
+
+static void in_the_order_of_their_ends(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
+  dist_completions *completions = completions_of();
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.completions = completions;
+  enum { N = 100 };
+  atomic_int counts[N] = {0};
+  assert_null(next_of(completions, 0));
+  for (int i = 0; i < N; i++) assert_ok(dist_submit(strategy, count_here, &counts[i], &options, NULL));
+  for (int i = 0; i < N; i++) {
+    dist_work *work = next_of(completions, -1);
+    assert_ptr_equal(dist_work_user_data(work), &counts[i]);
+    assert_int_equal(atomic_load(&counts[i]), 1);
+    assert_ok(dist_work_wait(work, 0));
+    dist_work_destroy(work);
+  }
+  assert_null(next_of(completions, 0));
+  assert_null(next_of(completions, 1000));
+  /* A handle of its own, and how it ended, for both. */
+  dist_work *own = NULL;
+  assert_ok(dist_submit(strategy, count_here, &counts[0], &options, &own));
+  dist_work *arrived = next_of(completions, -1);
+  assert_ptr_equal(arrived, own);
+  dist_work_destroy(own);
+  assert_ok(dist_work_wait(arrived, 0));
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "works of requests");
+  dist_work_destroy(arrived);
+  dist_completions_destroy(completions);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+static void a_descriptor_for_poll(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
+  dist_completions *completions = completions_of();
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.completions = completions;
+  atomic_int count = 0;
+  /* Made before, and after, something has arrived. */
+  for (int late = 0; late <= 1; late++) {
+    int32_t descriptor = -1;
+    if (!late) assert_ok(dist_completions_descriptor(completions, &descriptor));
+    if (!late) assert_int_equal(readable(descriptor), 0);
+    for (int i = 0; i < 3; i++) assert_ok(dist_submit(strategy, count_here, &count, &options, NULL));
+    if (late) assert_ok(dist_completions_descriptor(completions, &descriptor));
+    struct pollfd each = {.fd = descriptor, .events = POLLIN};
+    for (int i = 0; i < 3; i++) {
+      assert_int_equal(poll(&each, 1, -1), 1);
+      dist_work *work = next_of(completions, 0);
+      assert_non_null(work);
+      dist_work_destroy(work);
+    }
+    assert_int_equal(readable(descriptor), 0);
+    if (!late) {
+      dist_completions_destroy(completions);
+      completions = completions_of();
+      options.completions = completions;
+    }
+  }
+  dist_completions_destroy(completions);
+  assert_int_equal(atomic_load(&count), 6);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* What arrives where nobody looks any more ends all the same. */
+static void completions_that_go_first(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
+  dist_completions *completions = completions_of();
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.completions = completions;
+  held h = HELD_INIT;
+  dist_work *holder = hold_only(strategy, &h);
+  atomic_int count = 0;
+  for (int i = 0; i < 5; i++) assert_ok(dist_submit(strategy, count_here, &count, &options, NULL));
+  dist_completions_destroy(completions);
+  gate_add(&h.released);
+  assert_int_equal(end_of(holder), DIST_OK);
+  assert_ok(dist_instances_close(strategy, -1));
+  assert_int_equal(atomic_load(&count), 5);
+  assert_ok(dist_strategy_destroy(strategy));
+  dist_completions_destroy(NULL);
+}
+
+/* ---- A function that is told ---- */
+
+enum { CHAIN = 50 };
+
+typedef struct chain {
+  dist_strategy *strategy;
+  dist_submit_options options;
+  atomic_int count;
+  int told, failures;
+  pthread_t thread;
+  gate over;
+} chain;
+
+static dist_status link_of(dist_replica *replica, void *user_data) {
+  (void)replica;
+  atomic_fetch_add(&((chain *)user_data)->count, 1);
+  return DIST_OK;
+}
+
+/* It submits the next one. */
+static void go_on(dist_work *work, void *user_data) {
+  chain *self = user_data;
+  if (dist_work_wait(work, 0) != DIST_OK || dist_work_user_data(work) != self) self->failures++;
+  self->thread = pthread_self();
+  if (dist_strategy_destroy(self->strategy) != DIST_FAILED_PRECONDITION) self->failures++;
+  if (dist_instances_close(self->strategy, 0) != DIST_FAILED_PRECONDITION) self->failures++;
+  if (++self->told == CHAIN) {
+    gate_add(&self->over);
+  } else if (dist_submit(self->strategy, link_of, self, &self->options, NULL) != DIST_OK) {
+    self->failures++;
+    gate_add(&self->over);
+  }
+}
+
+static void told_by_a_function(void **state) {
+  (void)state;
+  chain c = {.strategy = strategy_of(2, DIST_THREADS_LIBRARY), .options = DIST_SUBMIT_OPTIONS_INIT, .over = GATE_INIT};
+  c.options.done = go_on;
+  assert_ok(dist_submit(c.strategy, link_of, &c, &c.options, NULL));
+  gate_await(&c.over, 1);
+  assert_int_equal(c.failures, 0);
+  assert_int_equal(c.told, CHAIN);
+  assert_int_equal(atomic_load(&c.count), CHAIN);
+  assert_false(pthread_equal(c.thread, pthread_self()));
+  dist_completions *completions = completions_of();
+  c.options.completions = completions;
+  assert_fails(dist_submit(c.strategy, link_of, &c, &c.options, NULL), DIST_INVALID_ARGUMENT, "completions and done");
+  dist_completions_destroy(completions);
+  assert_ok(dist_instances_close(c.strategy, -1));
+  assert_ok(dist_strategy_destroy(c.strategy));
+}
+
+/* Where it blocks, other functions for ends wait, and no instance does. */
+static void block_told(dist_work *work, void *user_data) {
+  (void)work;
+  held *self = user_data;
+  gate_add(&self->inside);
+  gate_await(&self->released, 1);
+}
+
+static dist_status nothing(dist_replica *replica, void *user_data) {
+  (void)replica, (void)user_data;
+  return DIST_OK;
+}
+
+static void a_told_function_that_blocks(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
+  held h = HELD_INIT;
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.done = block_told;
+  assert_ok(dist_submit(strategy, nothing, &h, &options, NULL));
+  gate_await(&h.inside, 1);
+  atomic_int count = 0;
+  for (int i = 0; i < 20; i++) assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
+  assert_healthy(DIST_THREADS_LIBRARY, strategy);
+  gate_add(&h.released);
+  assert_ok(dist_instances_close(strategy, -1));
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* ---- Many ---- */
+
+static void ten_thousand_in_flight(void **state) {
+  (void)state;
+  enum { IN_FLIGHT = 10000 };
+  static refusals memory;
+  memory = (refusals){.refuse_at = -1};
+  dist_strategy_options wanted = DIST_STRATEGY_OPTIONS_INIT;
+  wanted.num_replicas = 2;
+  wanted.threads = DIST_THREADS_LIBRARY;
+  wanted.allocator = refusing(&memory);
+  dist_strategy *strategy = strategy_with(wanted);
+  dist_instances_options instances = DIST_INSTANCES_OPTIONS_INIT;
+  instances.max_queued = IN_FLIGHT;
+  assert_ok(dist_instances_open(strategy, &instances));
+  dist_completions *completions = completions_of();
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.completions = completions;
+  options.timeout_ns = INT64_C(600) * 1000 * 1000 * 1000;
+  atomic_int count = 0;
+  held h[2] = {HELD_INIT, HELD_INIT};
+  long warm = 0;
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < 2; i++) h[i] = (held)HELD_INIT;
+    dist_work *holders[2];
+    for (int i = 0; i < 2; i++) holders[i] = submit(strategy, hold_here, &h[i], NULL);
+    for (int i = 0; i < 2; i++) gate_await(&h[i].inside, 1);
+    for (int i = 0; i < IN_FLIGHT; i++) assert_ok(dist_submit(strategy, count_here, &count, &options, NULL));
+    for (int i = 0; i < 2; i++) gate_add(&h[i].released);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+      dist_work *work = next_of(completions, -1);
+      assert_ok(dist_work_wait(work, 0));
+      dist_work_destroy(work);
+    }
+    for (int i = 0; i < 2; i++) assert_int_equal(end_of(holders[i]), DIST_OK);
+    /* Once as many have been in flight, no further memory is asked for. */
+    const long asked = atomic_load(&memory.requests);
+    if (round > 0) assert_int_equal(asked, warm);
+    warm = asked;
+  }
+  assert_int_equal(atomic_load(&count), 3 * IN_FLIGHT);
+  dist_completions_destroy(completions);
+  assert_ok(dist_strategy_destroy(strategy));
+  assert_int_equal(atomic_load(&memory.live_bytes), 0);
+}
+
+static void what_is_refused(void **state) {
+  (void)state;
+  dist_completions *completions = completions_of();
+  dist_work *work = NULL;
+  int32_t descriptor = -1;
+  assert_fails(dist_completions_create(NULL, NULL), DIST_INVALID_ARGUMENT, "out_completions");
+  assert_fails(dist_completions_next(NULL, 0, &work), DIST_INVALID_ARGUMENT, "completions");
+  assert_fails(dist_completions_next(completions, 0, NULL), DIST_INVALID_ARGUMENT, "out_work");
+  assert_fails(dist_completions_descriptor(NULL, &descriptor), DIST_INVALID_ARGUMENT, "completions");
+  assert_fails(dist_completions_descriptor(completions, NULL), DIST_INVALID_ARGUMENT, "out_descriptor");
+  dist_completions_destroy(completions);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(in_the_order_of_their_ends),
+      cmocka_unit_test(a_descriptor_for_poll),
+      cmocka_unit_test(completions_that_go_first),
+      cmocka_unit_test(told_by_a_function),
+      cmocka_unit_test(a_told_function_that_blocks),
+      cmocka_unit_test(ten_thousand_in_flight),
+      cmocka_unit_test(what_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

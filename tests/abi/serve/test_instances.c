@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Instances: their state from opening to closing, threads of the host's, the end of a strategy with requests under way,
+ * and everything at once.
+ */
+#include "tests/abi/clock.h"
+#include "tests/abi/serve/serve_support.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_INSTANCES = 4 };
+
+/* ---- State ---- */
+
+typedef struct model {
+  pthread_t thread;
+  int32_t id;
+  int warm;
+} model;
+
+typedef struct models {
+  atomic_int made, ended, wrong, warmed;
+  int fail_create, fail_warm_up; /* of replica 1 */
+  model of[MOST_INSTANCES];
+} models;
+
+static dist_status make_model(dist_replica *replica, void **out_state, void *user_data) {
+  models *all = user_data;
+  const int32_t id = dist_replica_id(replica);
+  if (all->fail_create && id == 1) return dist_fail(DIST_NOT_FOUND, "no weights for replica 1");
+  all->of[id] = (model){pthread_self(), id, 0};
+  *out_state = &all->of[id];
+  atomic_fetch_add(&all->made, 1);
+  return DIST_OK;
+}
+
+static dist_status warm_model(dist_replica *replica, void *user_data) {
+  models *all = user_data;
+  model *own = dist_instance_state(replica);
+  if (own == NULL || own->id != dist_replica_id(replica)) atomic_fetch_add(&all->wrong, 1);
+  if (all->fail_warm_up && dist_replica_id(replica) == 1) return dist_fail(DIST_DATA_LOSS, "it does not warm up");
+  own->warm = 1;
+  atomic_fetch_add(&all->warmed, 1);
+  return DIST_OK;
+}
+
+static void end_model(void *state, void *user_data) {
+  models *all = user_data;
+  model *own = state;
+  if (!pthread_equal(own->thread, pthread_self())) atomic_fetch_add(&all->wrong, 1);
+  atomic_fetch_add(&all->ended, 1);
+}
+
+static dist_instances_options with_models(models *all) {
+  dist_instances_options options = DIST_INSTANCES_OPTIONS_INIT;
+  options.create_state = make_model;
+  options.destroy_state = end_model;
+  options.warm_up = warm_model;
+  options.user_data = all;
+  return options;
+}
+
+static dist_status use_model(dist_replica *replica, void *user_data) {
+  models *all = user_data;
+  const model *own = dist_instance_state(replica);
+  if (own == NULL || !own->warm || !pthread_equal(own->thread, pthread_self())) atomic_fetch_add(&all->wrong, 1);
+  return DIST_OK;
+}
+
+static dist_status no_model(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  return dist_instance_state(replica) == NULL ? DIST_OK : dist_fail(DIST_INTERNAL, "a run has a request's state");
+}
+
+static void a_state_from_opening_to_closing(void **state) {
+  (void)state;
+  for (int32_t n = 1; n <= MOST_INSTANCES; n++) {
+    dist_strategy *strategy = strategy_of(n, DIST_THREADS_LIBRARY);
+    models all = {0};
+    dist_instances_options options = with_models(&all);
+    for (int round = 1; round <= 3; round++) {
+      assert_ok(dist_instances_open(strategy, &options));
+      assert_int_equal(atomic_load(&all.made), n * round);
+      assert_int_equal(atomic_load(&all.warmed), n * round);
+      dist_work *works[20];
+      for (int i = 0; i < 20; i++) works[i] = submit(strategy, use_model, &all, NULL);
+      for (int i = 0; i < 20; i++) assert_int_equal(end_of(works[i]), DIST_OK);
+      assert_ok(dist_run(strategy, no_model, NULL, NULL));
+      assert_healthy(DIST_THREADS_LIBRARY, strategy);
+      if (round < 3) assert_ok(dist_instances_close(strategy, -1));
+      if (round < 3) assert_int_equal(atomic_load(&all.ended), n * round);
+      if (round < 3) assert_healthy(DIST_THREADS_LIBRARY, strategy);
+    }
+    /* The strategy's end closes them too. */
+    assert_ok(dist_strategy_destroy(strategy));
+    assert_int_equal(atomic_load(&all.ended), n * 3);
+    assert_int_equal(atomic_load(&all.wrong), 0);
+  }
+}
+
+static void a_state_that_cannot_be_made(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(3, DIST_THREADS_LIBRARY);
+  models all = {.fail_create = 1};
+  dist_instances_options options = with_models(&all);
+  assert_fails(dist_instances_open(strategy, &options), DIST_NOT_FOUND, "no weights for replica 1");
+  assert_int_equal(atomic_load(&all.made), atomic_load(&all.ended));
+  all.fail_create = 0;
+  all.fail_warm_up = 1;
+  assert_fails(dist_instances_open(strategy, &options), DIST_DATA_LOSS, "does not warm up");
+  assert_int_equal(atomic_load(&all.made), atomic_load(&all.ended));
+  assert_healthy(DIST_THREADS_LIBRARY, strategy);
+  all.fail_warm_up = 0;
+  assert_ok(dist_instances_open(strategy, &options));
+  assert_int_equal(end_of(submit(strategy, use_model, &all, NULL)), DIST_OK);
+  assert_ok(dist_strategy_destroy(strategy));
+  assert_int_equal(atomic_load(&all.made), atomic_load(&all.ended));
+  assert_int_equal(atomic_load(&all.wrong), 0);
+}
+
+/* ---- Closing ---- */
+
+static dist_status until_told(dist_replica *replica, void *user_data) {
+  held *self = user_data;
+  gate_add(&self->inside);
+  for (;;) {
+    const dist_status status = dist_replica_check(replica);
+    if (status != DIST_OK) return status;
+    sched_yield();
+  }
+}
+
+static void closing_loses_nothing(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
+  atomic_int count = 0;
+  enum { N = 500 };
+  dist_work *works[N];
+  for (int i = 0; i < N; i++) works[i] = submit(strategy, count_here, &count, NULL);
+  assert_ok(dist_instances_close(strategy, -1));
+  assert_int_equal(atomic_load(&count), N);
+  for (int i = 0; i < N; i++) assert_int_equal(end_of(works[i]), DIST_OK);
+  assert_ok(dist_instances_close(strategy, -1));
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+static void closing_at_a_deadline(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
+  held h = HELD_INIT;
+  dist_work *running = submit(strategy, until_told, &h, NULL);
+  gate_await(&h.inside, 1);
+  atomic_int count = 0;
+  dist_work *queued = submit(strategy, count_here, &count, NULL);
+  assert_fails(dist_instances_close(strategy, 0), DIST_DEADLINE_EXCEEDED, "2 requests had not ended");
+  assert_fails(dist_work_wait(running, -1), DIST_CANCELLED, "dist_instances_close()");
+  assert_fails(dist_work_wait(queued, -1), DIST_CANCELLED, "dist_instances_close()");
+  dist_work_destroy(running);
+  dist_work_destroy(queued);
+  assert_int_equal(atomic_load(&count), 0);
+  assert_ok(dist_instances_open(strategy, NULL));
+  assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* A function that is stuck does not keep a strategy from its end. */
+static void a_shutdown_beside_a_stuck_function(void **state) {
+  (void)state;
+  const int before = count_threads();
+  static held h; /* outlives the test's strategy */
+  h = (held)HELD_INIT;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
+  dist_work *stuck = submit(strategy, hold_here, &h, NULL);
+  gate_await(&h.inside, 1);
+  atomic_int count = 0;
+  for (int i = 0; i < 10; i++) assert_ok(dist_submit(strategy, count_here, &count, NULL, NULL));
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "requests");
+  assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED, "the functions of replica ");
+  gate_add(&h.released);
+  dist_work_destroy(stuck);
+  await_threads(before);
+}
+
+/* ---- Threads of the host's ---- */
+
+typedef struct server {
+  dist_strategy *strategy;
+  int32_t id;
+  dist_status status;
+} server;
+
+static void *serve_main(void *argument) {
+  server *self = argument;
+  self->status = dist_serve(self->strategy, self->id);
+  return NULL;
+}
+
+static void threads_of_the_host(void **state) {
+  (void)state;
+  const int before = count_threads();
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_HOST);
+  models all = {0};
+  dist_instances_options options = with_models(&all);
+  assert_ok(dist_instances_open(strategy, &options));
+  assert_int_equal(count_threads(), before);
+  assert_int_equal(atomic_load(&all.made), 0);
+  pthread_t threads[2];
+  server servers[2];
+  for (int i = 0; i < 2; i++) {
+    servers[i] = (server){strategy, i, DIST_OK};
+    assert_int_equal(pthread_create(&threads[i], NULL, serve_main, &servers[i]), 0);
+  }
+  for (int i = 0; i < 200; i++) assert_int_equal(end_of(submit(strategy, use_model, &all, NULL)), DIST_OK);
+  assert_int_equal(count_threads(), before + 2);
+  /* A third one is one too many. */
+  while (atomic_load(&all.warmed) < 2) sched_yield();
+  assert_fails(dist_serve(strategy, 1), DIST_FAILED_PRECONDITION, "serves as replica 1 already");
+  assert_fails(dist_serve(strategy, 2), DIST_INVALID_ARGUMENT, "replica_id is 2");
+  /* Who calls `done` would be a thread of libdist's. */
+  dist_submit_options told = DIST_SUBMIT_OPTIONS_INIT;
+  told.done = (dist_done_fn)(void (*)(void))abort;
+  assert_fails(dist_submit(strategy, use_model, &all, &told, NULL), DIST_FAILED_PRECONDITION, "helper_threads");
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "serves as replica");
+  assert_ok(dist_instances_close(strategy, -1));
+  for (int i = 0; i < 2; i++) {
+    pthread_join(threads[i], NULL);
+    assert_int_equal(servers[i].status, DIST_OK);
+  }
+  assert_int_equal(atomic_load(&all.ended), 2);
+  assert_int_equal(atomic_load(&all.wrong), 0);
+  /* Closed, the threads come for runs as ever. */
+  assert_healthy(DIST_THREADS_HOST, strategy);
+  assert_fails(dist_serve(strategy, 0), DIST_UNAVAILABLE, "closed");
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* Deadlines without a thread of libdist's: whoever waits sees to them. */
+static void a_deadline_without_helpers(void **state) {
+  (void)state;
+  stepping_clock clock = {1000, 0};
+  dist_strategy *strategy = strategy_with(by_clock(&clock, 1, DIST_THREADS_HOST));
+  pthread_t thread;
+  server one = {strategy, 0, DIST_OK};
+  assert_ok(dist_instances_open(strategy, NULL));
+  assert_int_equal(pthread_create(&thread, NULL, serve_main, &one), 0);
+  held h = HELD_INIT;
+  dist_work *holder = hold_only(strategy, &h);
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.timeout_ns = 100;
+  atomic_int count = 0;
+  dist_work *late = submit(strategy, count_here, &count, &options);
+  atomic_store(&clock.step_ns, 60);
+  assert_fails(dist_work_wait(late, -1), DIST_DEADLINE_EXCEEDED, "before an instance was free");
+  dist_work_destroy(late);
+  gate_add(&h.released);
+  assert_int_equal(end_of(holder), DIST_OK);
+  assert_ok(dist_instances_close(strategy, -1));
+  pthread_join(thread, NULL);
+  assert_int_equal(atomic_load(&count), 0);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+static void a_shutdown_beside_a_stuck_host_thread(void **state) {
+  (void)state;
+  static held h; /* outlives the test's strategy */
+  h = (held)HELD_INIT;
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_HOST);
+  pthread_t thread;
+  server one = {strategy, 0, DIST_OK};
+  assert_ok(dist_instances_open(strategy, NULL));
+  assert_int_equal(pthread_create(&thread, NULL, serve_main, &one), 0);
+  dist_work *stuck = hold_only(strategy, &h);
+  assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED, "the functions of replica 0");
+  gate_add(&h.released);
+  pthread_join(thread, NULL);
+  assert_int_equal(one.status, DIST_OK);
+  assert_fails(dist_work_wait(stuck, -1), DIST_CANCELLED, "dist_strategy_shutdown()");
+  dist_work_destroy(stuck);
+}
+
+/* ---- A forked child ---- */
+
+static void a_forked_child(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
+  atomic_int count = 0;
+  dist_completions *completions = NULL;
+  assert_ok(dist_completions_create(NULL, &completions));
+  dist_work *work = submit(strategy, count_here, &count, NULL);
+  assert_ok(dist_work_wait(work, -1));
+  const pid_t child = fork();
+  if (child == 0) {
+    int bad = 0;
+    dist_work *none = NULL;
+    bad |= dist_submit(strategy, count_here, &count, NULL, &none) != DIST_FAILED_PRECONDITION;
+    bad |= dist_work_wait(work, -1) != DIST_FAILED_PRECONDITION;
+    bad |= dist_instances_close(strategy, -1) != DIST_FAILED_PRECONDITION;
+    bad |= dist_completions_next(completions, -1, &none) != DIST_FAILED_PRECONDITION;
+    dist_work_destroy(work);
+    dist_completions_destroy(completions);
+    _exit(bad);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  dist_work_destroy(work);
+  dist_completions_destroy(completions);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* ---- Everything at once ---- */
+
+enum { SUBMITTERS = 3, RUNNERS = 2, EACH = 400 };
+
+typedef struct storm {
+  dist_strategy *strategy;
+  dist_completions *completions;
+  atomic_int inside, gangs, bad; /* functions of requests, and of runs, that are under way */
+  atomic_int accepted, began, told, arrived, waited, runs;
+  unsigned seed;
+} storm;
+
+static dist_status in_the_storm(dist_replica *replica, void *user_data) {
+  storm *s = user_data;
+  atomic_fetch_add(&s->inside, 1);
+  atomic_fetch_add(&s->began, 1);
+  if (atomic_load(&s->gangs) != 0) atomic_fetch_add(&s->bad, 1);
+  const dist_status status = dist_replica_check(replica);
+  atomic_fetch_sub(&s->inside, 1);
+  return status;
+}
+
+static dist_status gang_in_the_storm(dist_replica *replica, void *user_data) {
+  storm *s = user_data;
+  atomic_fetch_add(&s->gangs, 1);
+  dist_status status = dist_barrier(replica, NULL);
+  if (atomic_load(&s->inside) != 0) atomic_fetch_add(&s->bad, 1);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  atomic_fetch_sub(&s->gangs, 1);
+  return status;
+}
+
+static void told_in_the_storm(dist_work *work, void *user_data) {
+  storm *s = user_data;
+  if (dist_work_user_data(work) != s) atomic_fetch_add(&s->bad, 1);
+  (void)!dist_work_wait(work, 0);
+  atomic_fetch_add(&s->told, 1);
+}
+
+typedef struct stormer {
+  storm *s;
+  unsigned random;
+} stormer;
+
+static unsigned draw(stormer *self, unsigned below) {
+  self->random = self->random * 1103515245u + 12345u;
+  return (self->random >> 16) % below;
+}
+
+static void *submit_main(void *argument) {
+  stormer *self = argument;
+  storm *s = self->s;
+  for (int i = 0; i < EACH; i++) {
+    dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+    options.priority = (int32_t)draw(self, 15) - 7;
+    if (draw(self, 3) == 0) options.timeout_ns = 1 + (int64_t)draw(self, 100) * 1000;
+    dist_cancel *cancel = NULL;
+    if (draw(self, 3) == 0 && dist_cancel_create(NULL, &cancel) == DIST_OK) options.cancel = cancel;
+    const unsigned way = draw(self, 3);
+    dist_work *work = NULL;
+    if (way == 0) options.completions = s->completions;
+    if (way == 1) options.done = told_in_the_storm;
+    const dist_status status = dist_submit(s->strategy, in_the_storm, s, &options, way == 2 ? &work : NULL);
+    if (status == DIST_OK) {
+      atomic_fetch_add(&s->accepted, 1);
+      if (cancel != NULL && draw(self, 2) == 0) (void)!dist_cancel_signal(cancel, "the storm");
+      if (way == 2) {
+        if (draw(self, 4) == 0) (void)!dist_work_cancel(work);
+        (void)!dist_work_wait(work, -1);
+        int32_t done = 0;
+        (void)!dist_work_test(work, &done);
+        if (!done && dist_work_wait(work, -1) == DIST_OK) atomic_fetch_add(&s->bad, 1);
+        atomic_fetch_add(&s->waited, 1);
+        dist_work_destroy(work);
+      }
+    } else if (status != DIST_RESOURCE_EXHAUSTED) {
+      atomic_fetch_add(&s->bad, 1);
+    }
+    dist_cancel_destroy(cancel);
+  }
+  return NULL;
+}
+
+static void *run_main(void *argument) {
+  stormer *self = argument;
+  storm *s = self->s;
+  for (int i = 0; i < EACH / 4; i++) {
+    const dist_status status = dist_run(s->strategy, gang_in_the_storm, s, NULL);
+    if (status != DIST_OK) atomic_fetch_add(&s->bad, 1);
+    atomic_fetch_add(&s->runs, 1);
+  }
+  return NULL;
+}
+
+static void everything_at_once(void **state) {
+  (void)state;
+  const unsigned seed = (unsigned)getpid();
+  print_message("seed %u\n", seed);
+  for (int32_t n = 1; n <= 3; n++) {
+    storm s = {.strategy = strategy_of(n, DIST_THREADS_LIBRARY)};
+    assert_ok(dist_completions_create(NULL, &s.completions));
+    dist_instances_options options = DIST_INSTANCES_OPTIONS_INIT;
+    options.max_queued = 64;
+    assert_ok(dist_instances_open(s.strategy, &options));
+    pthread_t threads[SUBMITTERS + RUNNERS];
+    stormer each[SUBMITTERS + RUNNERS];
+    for (int i = 0; i < SUBMITTERS + RUNNERS; i++) {
+      each[i] = (stormer){&s, seed + (unsigned)i};
+      assert_int_equal(pthread_create(&threads[i], NULL, i < SUBMITTERS ? submit_main : run_main, &each[i]), 0);
+    }
+    for (int i = 0; i < SUBMITTERS + RUNNERS; i++) pthread_join(threads[i], NULL);
+    assert_ok(dist_instances_close(s.strategy, -1));
+    for (dist_work *work = NULL;;) {
+      assert_ok(dist_completions_next(s.completions, 0, &work));
+      if (work == NULL) break;
+      atomic_fetch_add(&s.arrived, 1);
+      dist_work_destroy(work);
+    }
+    assert_ok(dist_strategy_destroy(s.strategy));
+    dist_completions_destroy(s.completions);
+    assert_int_equal(atomic_load(&s.bad), 0);
+    assert_int_equal(atomic_load(&s.accepted),
+                     atomic_load(&s.arrived) + atomic_load(&s.told) + atomic_load(&s.waited));
+    assert_true(atomic_load(&s.began) <= atomic_load(&s.accepted));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_state_from_opening_to_closing),
+      cmocka_unit_test(a_state_that_cannot_be_made),
+      cmocka_unit_test(closing_loses_nothing),
+      cmocka_unit_test(closing_at_a_deadline),
+      cmocka_unit_test(a_shutdown_beside_a_stuck_function),
+      cmocka_unit_test(threads_of_the_host),
+      cmocka_unit_test(a_deadline_without_helpers),
+      cmocka_unit_test(a_shutdown_beside_a_stuck_host_thread),
+      cmocka_unit_test(a_forked_child),
+      cmocka_unit_test(everything_at_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
