@@ -68,8 +68,11 @@ inline const CrossDevice* unwrap(const dist_cross_device* handle) noexcept {
 inline dist_cross_device* wrap(CrossDevice* ops) noexcept {
   return reinterpret_cast<dist_cross_device*>(ops);
 }
-inline Work* unwrap(dist_work* handle) noexcept { return reinterpret_cast<Work*>(handle); }
-inline dist_work* wrap(Work* work) noexcept { return reinterpret_cast<dist_work*>(work); }
+inline HostWork* unwrap(dist_work* handle) noexcept { return reinterpret_cast<HostWork*>(handle); }
+inline const HostWork* unwrap(const dist_work* handle) noexcept {
+  return reinterpret_cast<const HostWork*>(handle);
+}
+inline dist_work* wrap(HostWork* work) noexcept { return reinterpret_cast<dist_work*>(work); }
 inline Value* unwrap(dist_value* handle) noexcept { return reinterpret_cast<Value*>(handle); }
 inline const Value* unwrap(const dist_value* handle) noexcept {
   return reinterpret_cast<const Value*>(handle);
