@@ -146,7 +146,6 @@ Status ReplicaPool::replace_thread(LocalReplica replica) noexcept {
   return start_thread_of(seat);
 }
 
-// No further run is started. Threads that have done the latest one end now, the others by themselves.
 void ReplicaPool::end_threads() noexcept {
   stopping_.store(true, std::memory_order_seq_cst);
   for (int i = 0; i < made_; ++i) {

@@ -187,6 +187,10 @@ class ReplicaPool {
   // none. `call`: who ends it, a literal.
   void shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept;
 
+  // No further run is started: threads that have done the latest one end now, the others by themselves. What the tenant
+  // has of the pool's may go then, and the pool after it.
+  void end_threads() noexcept;
+
   // Runs the body on every replica, after the runs that were asked for before. With a timeout it may return
   // while replicas are still inside; runs are refused until these are out.
   Status run(const Body& body, const RunLimits& limits);
@@ -270,7 +274,6 @@ class ReplicaPool {
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
   void list_tenants(std::span<char> inside) const noexcept;
-  void end_threads() noexcept;
   void end_thread(Seat& seat) noexcept;
   bool leave_alone(Seat& seat) noexcept;
   Counted* go(Seat& seat) noexcept;
