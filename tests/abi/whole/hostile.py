@@ -87,6 +87,13 @@ VALID_HERE = {
     ("dist_coordinator_scatter", "how"): "DIST_SCATTER_ADD",
     ("dist_coordinator_update", "names"): "&variable_name",
     ("dist_remote_value_retain", "remote"): "remote_value(f)",
+    ("dist_instances_open", "strategy"): "unserved(f)",
+    ("dist_instances_close", "strategy"): "served(f)",
+    ("dist_serve", "strategy"): "served(f)",
+    ("dist_submit", "strategy"): "served(f)",
+    ("dist_batcher_create", "strategy"): "served(f)",
+    ("dist_work_take", "work"): "item_work(f)",
+    ("dist_work_user_data", "work"): "item_work(f)",
     ("dist_remote_value_release", "remote"): "remote_value(f)",
 }
 VALID_BY_NAME = {
@@ -105,7 +112,7 @@ VALID_BY_NAME = {
     "labels": "&f->tensors[0]", "axes": "f->zero_axes", "computation_shape": "f->ones", "computation_stride": "f->ones",
     "coordinates": "f->zeros", "core_assignment": "f->zeros", "device_coordinates": "f->zeros", "mesh_shape": "f->ones",
     "jobs": "f->jobs", "num_jobs": "1", "specs": "f->specs", "num_specs": "1", "resolvers": "f->resolvers",
-    "num_resolvers": "1", "task_type": '"worker"', "task_id": "0", "rpc_layer": '"grpc"', "function": '"function"', "indices": "row_indices(f)", "address": '"127.0.0.1:1"', "method": '"echo"', "host_list": '"n[1-2]"',
+    "num_resolvers": "1", "i": "0", "state": "f", "result": "f", "task_type": '"worker"', "task_id": "0", "rpc_layer": '"grpc"', "function": '"function"', "indices": "row_indices(f)", "address": '"127.0.0.1:1"', "method": '"echo"', "host_list": '"n[1-2]"',
     "job:const char *": '"worker"', "num_shards": "2", "element_bytes": "4", "min_shard_bytes": "4", "max_shard_bytes": "4",
     "max_shards": "2", "num_rows": "4", "num_parts": "2", "part": "0", "row": "0", "shape": "f->numbers",
     "replica_ids": "f->zeros", "partition_dimensions": "f->numbers", "variable:const dist_value *": "f->variable_value",
@@ -133,6 +140,8 @@ VALID_BY_TYPE = {
     "dist_server *": "new_server(f)", "const dist_server *": "new_server(f)", "dist_closure_fn": "closure_fn",
     "dist_server_update_fn": "server_update_fn", "dist_closure *": "held_closure(f)", "const dist_closure *": "held_closure(f)",
     "dist_coordinator *": "own_coordinator(f)", "const dist_coordinator *": "own_coordinator(f)",
+    "dist_batch_fn": "batch_fn", "dist_completions *": "filled_completions(f)", "dist_batcher *": "own_batcher(f)",
+    "dist_batch *": "held_batch(f)", "const dist_batch *": "held_batch(f)",
     "dist_straggler *": "f->stragglers", "dist_cancel *": "f->cancel", "const dist_cancel *": "f->cancel",
 }
 # Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
@@ -162,11 +171,13 @@ NULL_IS_FINE_HERE = {
     ("dist_variable_check_drift", "out_drift"), ("dist_strategy_shutdown", "strategy"),
     ("dist_preemption_save_if_preempted", "cancel"), ("dist_rpc_server_destroy", "server"),
     ("dist_server_create", "cluster"), ("dist_server_destroy", "server"), ("dist_server_join", "cancel"),
-    ("dist_coordinator_join", "cancel"), ("dist_coordinator_schedule", "out_remote"),
+    ("dist_coordinator_join", "cancel"), ("dist_coordinator_schedule", "out_remote"), ("dist_submit", "out_work"),
+    ("dist_batcher_submit", "out_work"), ("dist_batcher_destroy", "batcher"),
 }
 # What a function says with valid arguments, where one process alone cannot have it succeed.
 REFUSED_ALONE = {"dist_strategy_reform": "the strategy has one worker alone",
-                 "dist_coordinator_restore": "before the first closure"}
+                 "dist_coordinator_restore": "before the first closure",
+                 "dist_serve": "threads of its own"}
 # Not called so: what is asked for would be done, and has no end.
 ENDLESS = {("dist_parallel_for", "end", "INT64_MAX"), ("dist_parallel_for", "end", "((int64_t)1 << 62) + 1")}
 # A number of bytes, of which no memory holds half of the address space and more.
@@ -194,7 +205,7 @@ class Call:
 
     def place(self):
         types = {(one["type"], one["name"]) for one in self.function["parameters"] if not one["name"].startswith("out_")}
-        if self.name in ("dist_replica_leave",):
+        if self.name in ("dist_replica_leave", "dist_work_take", "dist_work_user_data"):
             return "OUTSIDE"
         if ("dist_replica", "device") in types:
             return "IN_DEVICE"

@@ -280,6 +280,7 @@ static inline dist_remote_value *remote_value(struct fixture *f) {
   return remote;
 }
 
+#include "hostile_serve.h"
 #include "hostile_servers.h"
 
 static inline dist_group *own_group(struct fixture *f) {

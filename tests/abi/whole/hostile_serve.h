@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The fixture's instances, completions and batchers, made when a call needs them. hostile_support.h includes it.
+ */
+#ifndef TESTS_ABI_WHOLE_HOSTILE_SERVE_H
+#define TESTS_ABI_WHOLE_HOSTILE_SERVE_H
+
+static dist_status batch_fn(dist_replica *replica, dist_batch *batch, void *user_data) {
+  (void)replica, (void)batch, (void)user_data;
+  return DIST_OK;
+}
+
+/* Of library threads, and closed yet. */
+static inline dist_strategy *unserved(struct fixture *f) {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 1;
+  options.threads = DIST_THREADS_LIBRARY;
+  dist_strategy *strategy = NULL;
+  NEED(dist_strategy_create(&options, &strategy));
+  return strategy;
+}
+static inline dist_strategy *served(struct fixture *f) {
+  dist_strategy *strategy = unserved(f);
+  NEED(dist_instances_open(strategy, NULL));
+  return strategy;
+}
+/* With a request that has ended. */
+static inline dist_completions *filled_completions(struct fixture *f) {
+  dist_completions *completions = NULL;
+  NEED(dist_completions_create(NULL, &completions));
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.completions = completions;
+  dist_work *work = NULL;
+  NEED(dist_submit(served(f), replica_fn, NULL, &options, &work));
+  NEED(dist_work_wait(work, -1));
+  return completions;
+}
+static inline dist_batcher *own_batcher(struct fixture *f) {
+  dist_batcher *batcher = NULL;
+  NEED(dist_batcher_create(served(f), batch_fn, NULL, NULL, &batcher));
+  return batcher;
+}
+static inline dist_work *item_work(struct fixture *f) {
+  dist_work *work = NULL;
+  NEED(dist_batcher_submit(own_batcher(f), f, NULL, &work));
+  NEED(dist_work_wait(work, -1));
+  return work;
+}
+
+static _Atomic(dist_batch *) the_batch;
+
+/* Lends itself to the call of the test until the process ends. */
+static dist_status held_step(dist_replica *replica, dist_batch *batch, void *user_data) {
+  (void)replica, (void)user_data;
+  the_batch = batch;
+  for (;;) usleep(100000);
+  return DIST_OK;
+}
+static inline dist_batch *held_batch(struct fixture *f) {
+  dist_batcher *batcher = NULL;
+  the_batch = NULL;
+  NEED(dist_batcher_create(served(f), held_step, NULL, NULL, &batcher));
+  NEED(dist_batcher_submit(batcher, f, NULL, NULL));
+  while (the_batch == NULL) sched_yield();
+  return the_batch;
+}
+
+#endif
