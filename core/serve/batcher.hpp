@@ -103,6 +103,7 @@ class Batcher final : public Counted {
   Promise* spare_ = nullptr;      // items that serve again
   std::size_t out_ = 0;           // items that somebody has a use of
   std::size_t steps_out_ = 0;
+  bool short_of_steps_ = false;  // one was wanted, and none idle
 };
 
 // A step, as the host's function sees it.

@@ -28,8 +28,13 @@ dist_status Batcher::Step::call(Replica& replica, const Body& self) {
   return batcher.options_.step(replica, batch, batcher.options_);
 }
 
-// Under the mutex. There is always an idle one: no instance has more than two, and one stands in line for any.
+// Under the mutex. Seldom is none idle: no instance has more than two, and one stands in line for any; but those that are taken out
+// of the line have yet to be put away.
 void Batcher::stand_in_line(int wants, int32_t priority) noexcept {
+  if (idle_ == nullptr) {
+    short_of_steps_ = true;
+    return;
+  }
   auto& step = static_cast<Step&>(*idle_);
   idle_ = idle_->next;
   step.begin_step(wants, priority);
@@ -160,6 +165,9 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why) noexcept {
 void Batcher::put_away(Step& step) noexcept {
   step.next = std::exchange(idle_, &step);
   --steps_out_;
+  if (!std::exchange(short_of_steps_, false)) return;
+  for (int i = 0; i < queue_.num_instances(); ++i) arm(i);
+  arm_waiting(instances_->host().now_ns());
 }
 
 }  // namespace dist
