@@ -43,7 +43,10 @@ bool ReplicaPool::lock_when(Holds&& holds) noexcept {
     const auto changed = [&] { return changed_.value.load(std::memory_order_seq_cst) != seen; };
     const int64_t left = options_.timeout_ns > 0 ? options_.timeout_ns - (host_.now_ns() - start) : -1;
     if (options_.timeout_ns > 0 && left <= 0) return false;
+    Unseen unseen;
+    unseen.take(unseen_);
     lock_.unlock();
+    unseen.release();
     if (!spin_until(policy, changed)) changed_.sleep(seen, host_.slice_ns(left), policy, changed);
   }
 }
@@ -107,8 +110,10 @@ Status ReplicaPool::enter(GlobalReplica replica, Replica** out) noexcept {
                                current().replica->name().number());
   }
   Seat& seat = seats_[index(local)];
+  Unseen unseen;  // released once the lock is open
   const bool in_time = lock_when([&] { return may_enter(seat); });
   const RunLockHolder holder(lock_);
+  unseen.take(unseen_);
   if (closing_.load(std::memory_order_relaxed)) return shutting_down();
   if (open_ && seat.entered == run_ && seat.finished.value.load(std::memory_order_acquire) != run_)
     return failed_precondition("replica %d is inside already, on another thread",
@@ -154,6 +159,8 @@ bool ReplicaPool::may_open() noexcept {
 
 void ReplicaPool::close_run() noexcept {
   open_ = false;
+  if (pins_.any()) [[unlikely]]
+    let_go(unseen_);
   if (Tenant* const lender = std::exchange(lender_, nullptr); lender != nullptr) lender->give_back();
 }
 
@@ -172,6 +179,7 @@ void ReplicaPool::depart(Seat& seat, Status status) noexcept {
   // Whoever leaves with a status has just failed: the thread's latest error is its reason.
   conclude(seat, status, failures_on_this_thread() - 1);
   seat.replica.leave_thread();
+  Unseen unseen;
   lock_.lock();
   if (++left_ == options_.num_replicas) {
     close_run();
@@ -182,6 +190,7 @@ void ReplicaPool::depart(Seat& seat, Status status) noexcept {
     }
     changed_.advance();
   }
+  unseen.take(unseen_);
   lock_.unlock();
 }
 

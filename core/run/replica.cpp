@@ -114,6 +114,15 @@ Status Replica::check_going_on() noexcept {
   return group_.check_run();
 }
 
+Status Replica::see(Versions& series, Version** out) const noexcept {
+  DIST_TRY(check_own("dist_replica_version"));
+  if (current().replica == this) [[likely]]
+    return pool_.see(series, out);
+  return failed_precondition(
+      "dist_replica_version(): this is the thread's own default replica, which is in no run: a version is seen by a run, to "
+      "its end");
+}
+
 Status Replica::devices_run(const char* call) const noexcept {
   return failed_precondition(
       "%s(): replica %d's logical devices are running, inside dist_run_on_devices(): use the handle that "

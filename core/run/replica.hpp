@@ -22,6 +22,8 @@
 namespace dist {
 
 class ReplicaPool;
+class Version;
+class Versions;
 
 class Replica {
  public:
@@ -82,6 +84,8 @@ class Replica {
   }
   // Whether its function may go on: dist_replica_check().
   Status check_going_on() noexcept;
+  // The version of a series that its run sees.
+  Status see(Versions& series, Version** out) const noexcept;
   bool is_instance() const noexcept { return place_.alone; }
   // What the host keeps with an instance.
   void* host_state() const noexcept { return host_state_; }

@@ -67,6 +67,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       options_(options),
       outer_(options.outer),
       here_(options.num_replicas),
+      pins_(memory),
       teams_(&memory) {
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
@@ -230,6 +231,8 @@ class ReplicaPool::AllReplicas {
     tenant_ = tenant;
     return kOk;
   }
+  // Somebody else is to give them back.
+  Tenant* hand_over() noexcept { return std::exchange(tenant_, nullptr); }
   ~AllReplicas() {
     if (tenant_ != nullptr && !pool_.memory_.forked()) tenant_->give_back();
   }
@@ -358,19 +361,30 @@ Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noe
   return kOk;
 }
 
-// The lock of a run. A forked child leaves it as it is, and so does a run in a turn that its caller has
-// taken.
+// The lock of a run. A forked child leaves it as it is, and so does a run in a turn that its caller has taken. What the run
+// has seen of versions it lets go of under the lock, unless it is left at its deadline, and releases when all is open.
 class ReplicaPool::Holding {
  public:
-  Holding(ReplicaPool& pool, bool mine) noexcept : pool_(pool), mine_(mine) {}
+  Holding(ReplicaPool& pool, AllReplicas& all, bool mine) noexcept : pool_(pool), all_(all), mine_(mine) {}
   ~Holding() {
+    if (pool_.pins_.any()) [[unlikely]]
+      return end_seeing(pool_, mine_, all_.hand_over());
     if (mine_ && !pool_.memory_.forked()) pool_.lock_.unlock();
   }
   Holding(const Holding&) = delete;
   Holding& operator=(const Holding&) = delete;
 
  private:
+  [[gnu::noinline, gnu::cold]] static void end_seeing(ReplicaPool& pool, bool mine, Tenant* tenant) noexcept {
+    if (pool.memory_.forked()) return;
+    Unseen unseen;
+    if (!pool.overdue_) pool.let_go(unseen);
+    if (mine) pool.lock_.unlock();
+    if (tenant != nullptr) tenant->give_back();
+  }
+
   ReplicaPool& pool_;
+  AllReplicas& all_;
   const bool mine_;
 };
 
@@ -440,7 +454,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (!in_turn && !lock_.try_lock()) {
     if (const Status waited = await_turn(limits, deadline.at_ns); !waited.ok()) return owed(waited);
   }
-  const Holding holding(*this, !in_turn);
+  const Holding holding(*this, all, !in_turn);
   if (const Status all_out = check_all_out(); !all_out.ok()) return refused(all_out);
   if (const Status revived = revive(); !revived.ok()) return refused(revived);
 

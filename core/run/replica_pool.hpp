@@ -23,6 +23,7 @@
 #include "core/run/placement.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
+#include "core/run/run_pins.hpp"
 #include "core/run/subgroups.hpp"
 #include "core/run/tenant.hpp"
 #include "core/run/worker_link.hpp"
@@ -154,6 +155,12 @@ class ReplicaPool {
   // Where these are logical devices: in whose runs theirs are inside.
   void run_inside(const ReplicaPool& outer) noexcept { outer_ = &outer; }
 
+  // A member's thread: the version of a series that its run sees.
+  Status see(Versions& series, Version** out) const noexcept {
+    const Sight here = sight();
+    return here.pins->see(here.run, series, out);
+  }
+
   // From now on the replicas are the tenant's between runs; it lives as long as the pool. The threads come to it by
   // themselves. `call` is the host's function in messages.
   Status let_to(Tenant& tenant, const char* call) noexcept;
@@ -233,6 +240,18 @@ class ReplicaPool {
   class AllReplicas;
   class CancelLink;
 
+  // Whose pins a run sees, and as which run of that pool.
+  struct Sight {
+    RunPins* pins;
+    uint32_t run;
+  };
+  Sight sight() const noexcept {
+    if (outer_ == nullptr) return {&pins_, run_};
+    return {seen_in_.load(std::memory_order_relaxed), seen_as_.load(std::memory_order_relaxed)};
+  }
+  bool is_inside(const Sight& of) const noexcept;
+  bool is_inside_below(const Sight& of) const noexcept;
+  void let_go(Unseen& out) noexcept;
   Seat& seat(const Replica& replica) const noexcept { return seats_[replica.rank()]; }
   Subgroups::Making making() const noexcept;
   int first_library_replica() const noexcept { return options_.threads == DIST_THREADS_CALLER ? 1 : 0; }
@@ -310,6 +329,10 @@ class ReplicaPool {
   WipedWords here_;           // by replica: the thread that its function runs on
   Seat* seats_ = nullptr;
   int made_ = 0;                            // seats constructed
+  mutable RunPins pins_;                    // where these runs are inside no other's
+  // Where they are: what these see. Who ends another pool's run may look while one begins here.
+  std::atomic<RunPins*> seen_in_{nullptr};
+  std::atomic<uint32_t> seen_as_{0};
   RunLock lock_;                            // a run; with host threads: its entering and leaving
   bool overdue_ = false;                    // the latest run was left before all were out
   std::atomic<InnerPool*> inner_{nullptr};  // made when first asked for
@@ -339,6 +362,7 @@ class ReplicaPool {
   int left_ = 0;
   Status outcome_;
   ErrorRecord outcome_error_;
+  Unseen unseen_;  // by a run that has ended under the lock
 };
 
 }  // namespace dist

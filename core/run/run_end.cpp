@@ -57,6 +57,9 @@ void ReplicaPool::begin_groups_inside(const RunDeadline& deadline) noexcept {
     const std::lock_guard lock(beginning_);
     begin_groups(deadline);
   }
+  const Sight outside = outer_->sight();
+  seen_in_.store(outside.pins, std::memory_order_relaxed);
+  seen_as_.store(outside.run, std::memory_order_relaxed);
   const Group& outer = outer_->group_;
   if (outer.cancelled()) cancel_from_outside(outer.cancel_reason());
 }
@@ -70,6 +73,28 @@ void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
   group_.begin_run(deadline);
   subgroups_.begin_run(deadline);
   if (options_.team != nullptr) options_.team->groups_have_begun();
+}
+
+// Whether a function is inside, of a run that sees as this one. That a later run is not inside yet is as good.
+bool ReplicaPool::is_inside(const Sight& of) const noexcept {
+  if (seen_in_.load(std::memory_order_relaxed) != of.pins || seen_as_.load(std::memory_order_relaxed) != of.run)
+    return false;
+  return !all_finished(started_.value.load(std::memory_order_acquire)) || is_inside_below(of);
+}
+
+// The same in the runs inside this pool's, which may have been left at deadlines of their own.
+bool ReplicaPool::is_inside_below(const Sight& of) const noexcept {
+  for (DeviceTeam* const team : teams_) {
+    if (team->pool().is_inside(of)) return true;
+  }
+  if (options_.lent != nullptr && options_.lent->pool().is_inside(of)) return true;
+  InnerPool* const inner = inner_.load(std::memory_order_acquire);
+  return inner != nullptr && inner->pool().is_inside(of);
+}
+
+// No function of this pool's runs is inside.
+void ReplicaPool::let_go(Unseen& out) noexcept {
+  pins_.let_go(out, [this](uint32_t run) { return is_inside_below({&pins_, run}); });
 }
 
 int32_t ReplicaPool::list_members(const Members& members, char* text, std::size_t size) const noexcept {

@@ -10,9 +10,14 @@
  *     to replace it:   dist_versions_publish(versions, load_model("v2"), release_model, NULL, &number);
  *                      dist_versions_await(versions, number, -1);                         v1 has been released
  *
- * All replicas of a run see one version, and so do their logical devices: the latest when the first of them asks. A request
- * (dist_submit()) is a run of one. A run sees the same version to its end, whatever is published meanwhile, and a version
- * stays until it is neither the latest nor seen by a run.
+ * All replicas of a run see one version, and so do their logical devices and the runs inside their merge functions: the
+ * latest when the first of them asks. A request (dist_submit()) is a run of one. A run sees the same version to its end,
+ * whatever is published meanwhile, and a version stays until it is neither the latest nor seen by a run. Over several workers
+ * each process has series of its own, and its replicas see theirs.
+ *
+ * A run that has returned at its deadline goes on seeing what it sees: until its functions are out, and after that another
+ * run of the strategy is over, or the strategy ends. So does a run on devices. Threads of the host's (dist_replica_enter())
+ * see a version until all have left; where some never came, until the next run begins or the strategy ends.
  *
  * Tensors of a file are shared by all replicas without a copy: dist_checkpoint_map(). What an engine makes of them, packed
  * weights for example, is made once and published with them.
@@ -39,13 +44,16 @@ extern "C" {
 typedef struct dist_versions dist_versions;
 
 /**
- * Ends a version that nobody sees any more. It is called once, on the thread that lets go of it last: one that publishes, that
- * destroys the versions, or a replica's at the end of its run.
+ * Ends a version that nobody sees any more. It is called once, on the thread that lets go of it last: one that publishes or
+ * destroys the versions, the caller of dist_run() before that returns, the last to leave of the host's replicas, an instance
+ * at the end of its request, or whoever ends the strategy. No lock of libdist's is held, and what the thread would do next
+ * waits: it may publish, run and submit, but it waits for no request or version.
  */
 typedef void (*dist_version_release_fn)(void *content, void *user_data);
 
 /**
- * Makes a series without a version. `allocator` may be NULL: malloc() and free().
+ * Makes a series without a version. `allocator` may be NULL: malloc() and free(). It is used until the series is destroyed and
+ * its last version has been released.
  *
  * Owns     *out_versions is the caller's: dist_versions_destroy().
  * Errors   INVALID_ARGUMENT    out_versions is NULL; one of the allocator's functions is there without the other.
@@ -68,28 +76,30 @@ DIST_API DIST_NODISCARD dist_status dist_versions_publish(dist_versions *version
                                                           int64_t *out_number);
 
 /**
- * The version that this replica's run sees: *out_content, borrowed until the run ends, and its number.
+ * The version that this replica's run sees: *out_content, borrowed until the run ends, and its number, where out_number is not
+ * NULL.
  *
  * Context  Replica, or logical device; also in a request's function, a batcher's step, and a function that makes or warms up an
  *          instance's state, each of which is a run of its own.
- * Blocks   Never.
- * Errors   INVALID_ARGUMENT     replica, versions or out_content is NULL; out_number may be NULL.
- *          FAILED_PRECONDITION  no version has been published; the handle is not this thread's.
+ * Errors   INVALID_ARGUMENT     replica, versions or out_content is NULL.
+ *          FAILED_PRECONDITION  no version has been published; the handle is not this thread's, or is that of
+ *                               dist_get_replica() outside of runs; a forked child.
  *          RESOURCE_EXHAUSTED   no memory: the first time that a run of this strategy sees as many series.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_version(dist_replica *replica, dist_versions *versions,
                                                          void **out_content, int64_t *out_number);
 
-/** The number of the latest version; 0: there is none, or NULL. Any thread. */
+/** The number of the latest version; 0: there is none, or NULL. */
 DIST_API int64_t dist_versions_latest(const dist_versions *versions);
 
 /**
- * Waits until all versions before `number` have been released.
+ * Waits until all versions before `number` have been released: their `release` has returned.
  *
  * Context  Any thread, concurrent; outside the replicas' functions.
  * Blocks   At most timeout_ns (0: not at all; < 0: no limit).
  * Errors   INVALID_ARGUMENT     versions is NULL; `number` is not in 1 .. dist_versions_latest().
- *          FAILED_PRECONDITION  inside a replica's function, whose run may see such a version; a forked child.
+ *          FAILED_PRECONDITION  inside a replica's function, also a detached one: its run may see such a version; a forked
+ *                               child.
  *          DEADLINE_EXCEEDED    runs still see some: the message says which versions, and by how many runs.
  */
 DIST_API DIST_NODISCARD dist_status dist_versions_await(dist_versions *versions, int64_t number, int64_t timeout_ns);

@@ -15,20 +15,25 @@ typedef struct call_things {
   dist_variable *variable;
   dist_metric *metric;
   dist_value *value;
+  dist_versions *versions;
+  void *content;
 } call_things;
 
 static inline call_things things_of(dist_strategy *strategy) {
-  call_things t = {strategy, NULL, NULL, NULL};
+  call_things t = {.strategy = strategy};
   int64_t length = 4;
   float numbers[4] = {1, 2, 3, 4};
   const dist_tensor tensor = vector_of(numbers, DIST_F32, &length);
   assert_ok(dist_variable_create(strategy, &tensor, NULL, &t.variable));
   assert_ok(dist_metric_create(strategy, DIST_METRIC_MEAN, NULL, &t.metric));
   assert_ok(dist_value_create_tensor(strategy, &tensor, &t.value));
+  assert_ok(dist_versions_create(NULL, &t.versions));
+  assert_ok(dist_versions_publish(t.versions, strategy, NULL, NULL, NULL));
   return t;
 }
 
 static inline void end_things(call_things *t) {
+  dist_versions_destroy(t->versions);
   dist_value_release(t->value);
   dist_metric_destroy(t->metric);
   dist_variable_destroy(t->variable);
@@ -93,6 +98,7 @@ CALL(assign, dist_replica_assign(replica, t->variable, DIST_ASSIGN, &in, NULL))
 CALL(assign_value, dist_replica_assign_value(replica, t->variable, DIST_ASSIGN, t->value, NULL))
 CALL(scatter, dist_replica_scatter(replica, t->variable, DIST_ASSIGN, t->value, NULL))
 CALL(update, dist_replica_update(replica, t->variable, no_update, NULL, NULL, NULL, NULL, &result))
+CALL(version, dist_replica_version(replica, t->versions, &t->content, NULL))
 CALL(metric_update, dist_metric_update(replica, t->metric, &in, NULL, NULL))
 CALL(average_loss, dist_average_loss(replica, &in, NULL, 0, &single))
 CALL(scale_loss, dist_scale_regularization_loss(replica, &single, &single))
@@ -183,6 +189,7 @@ static const struct replica_call {
     ROW(assign_value),
     ROW(scatter),
     ROW(update),
+    ROW(version),
     ROW(metric_update),
     ROW(average_loss),
     ROW(scale_loss),

@@ -58,6 +58,9 @@ VALID_HERE = {
     ("dist_value_partition", "value"): "sharded(f)",
     ("dist_value_shard", "value"): "sharded(f)",
     ("dist_variable_scatter", "how"): "DIST_SCATTER_ADD",
+    ("dist_versions_publish", "content"): "f",
+    ("dist_versions_publish", "release"): "no_version_release",
+    ("dist_versions_await", "number"): "1",
     ("dist_replica_scatter", "how"): "DIST_SCATTER_ADD",
     ("dist_write_metrics", "name"): '"name"',
     ("dist_average_loss", "sample_weight"): "&f->tensors[0]",
@@ -143,6 +146,7 @@ VALID_BY_TYPE = {
     "dist_batch_fn": "batch_fn", "dist_completions *": "filled_completions(f)", "dist_batcher *": "own_batcher(f)",
     "dist_batch *": "held_batch(f)", "const dist_batch *": "held_batch(f)",
     "dist_straggler *": "f->stragglers", "dist_cancel *": "f->cancel", "const dist_cancel *": "f->cancel",
+    "dist_versions *": "f->versions", "const dist_versions *": "f->versions",
 }
 # Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
 FILLED = {"dist_apply_options", "dist_partition", "dist_halo", "dist_input_context", "dist_position",

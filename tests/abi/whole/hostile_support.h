@@ -46,6 +46,7 @@ struct fixture {
   dist_cross_device *cross_device;
   dist_metric *metric;
   dist_cancel *cancel;
+  dist_versions *versions;
   dist_checkpoint *checkpoint;
   dist_preemption_handler *preemption;
   dist_topology *topology, *host_topology;
@@ -155,6 +156,7 @@ static void text_fn(const char *text, size_t size_bytes, void *user_data) {
 }
 static void apply_fn(const dist_block *block, void *user_data) { (void)block, (void)user_data; }
 static void no_release(void *user_data) { (void)user_data; }
+static void no_version_release(void *content, void *user_data) { (void)content, (void)user_data; }
 
 /* ---- Objects ---- */
 
@@ -248,6 +250,8 @@ static inline void make_fixture(struct fixture *f, struct shared *shared, const 
   const dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
   NEED(dist_cross_device_create(&options, &f->cross_device));
   NEED(dist_cancel_create(NULL, &f->cancel));
+  NEED(dist_versions_create(NULL, &f->versions));
+  NEED(dist_versions_publish(f->versions, f, NULL, NULL, NULL));
   NEED(dist_metric_create(f->strategy, DIST_METRIC_SUM, "metric", &f->metric));
   if (access(path, R_OK) == 0) NEED(dist_checkpoint_open(f->strategy, path, &f->checkpoint));
   const dist_preemption_options of_preemption = DIST_PREEMPTION_OPTIONS_INIT;
