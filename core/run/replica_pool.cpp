@@ -367,9 +367,11 @@ class ReplicaPool::Holding {
  public:
   Holding(ReplicaPool& pool, AllReplicas& all, bool mine) noexcept : pool_(pool), all_(all), mine_(mine) {}
   ~Holding() {
-    if (pool_.pins_.any()) [[unlikely]]
-      return end_seeing(pool_, mine_, all_.hand_over());
-    if (mine_ && !pool_.memory_.forked()) pool_.lock_.unlock();
+    if (pool_.pins_.any()) [[unlikely]] {
+      end_seeing(pool_, mine_, all_.hand_over());
+    } else if (mine_ && !pool_.memory_.forked()) {
+      pool_.lock_.unlock();
+    }
   }
   Holding(const Holding&) = delete;
   Holding& operator=(const Holding&) = delete;

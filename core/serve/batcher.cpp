@@ -265,7 +265,9 @@ void Batcher::end_all(const ErrorRecord& why) noexcept {
 
 void Batcher::has_room_again(Item& item) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!std::exchange(item.held, false)) return;
+  // A step may have been there since the caller looked.
+  if (!item.held || item.is_full()) return;
+  item.held = false;
   if (const int instance = item.instance(); instance >= 0) arm(instance);
 }
 
