@@ -95,6 +95,7 @@ void WorkerNotice::write(std::byte* to) const noexcept {
   writer.put(kWorkerVersion);
   writer.put(completed);
   writer.put(begun);
+  writer.put(planned);
   writer.put(reported);
   writer.put(parts);
   writer.put(failed);
@@ -120,6 +121,7 @@ Reading WorkerNotice::read(const std::byte* from) noexcept {
   if (const Reading reading = begin(reader, &version); reading != Reading::kGood) return reading;
   completed = reader.take<uint64_t>();
   begun = reader.take<uint64_t>();
+  planned = reader.take<uint64_t>();
   reported = reader.take<bool>();
   parts = reader.take<uint64_t>();
   failed = reader.take<uint64_t>();

@@ -14,7 +14,7 @@
 namespace dist {
 
 inline constexpr uint32_t kWorkerMagic = 0x4C44'5748;
-inline constexpr uint32_t kWorkerVersion = 6;
+inline constexpr uint32_t kWorkerVersion = 7;
 
 // Whether a message can be read.
 enum class Reading : uint8_t { kGood, kOtherVersion, kBad };
@@ -53,13 +53,14 @@ struct WorkerHeader {
 };
 
 struct WorkerNotice {
-  static constexpr std::size_t kBytes = 4 + 4 + 8 + 8 + 1 + 8 + 8 + 4 + 4 * 7 + 1 + 8 +
+  static constexpr std::size_t kBytes = 4 + 4 + 8 + 8 + 8 + 1 + 8 + 8 + 4 + 4 * 7 + 1 + 8 +
                                         sizeof(ErrorRecord::message) + sizeof(ErrorRecord::tag) +
                                         sizeof(ErrorRecord::expected) + sizeof(ErrorRecord::received) +
                                         sizeof(ErrorRecord::hint);
 
   uint64_t completed = 0;  // leave: collectives, all of whose messages have been sent
   uint64_t begun = 0;      // leave: asynchronous collectives, which have all ended where the code is OK
+  uint64_t planned = 0;    // leave: rounds of plans that have begun
   bool reported = false;   // leave: a report was sent before
   uint64_t parts = 0;      // leave: of which groups of some replicas there are notices too, as bits
   uint64_t failed = 0;     // leave: runs until now in which collectives have failed on this worker

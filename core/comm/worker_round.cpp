@@ -150,6 +150,7 @@ void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::s
                         const Last& last) noexcept {
   at_ = at;
   passes_ = 0;
+  met_ = false;
   own_ = WorkerHeader{};
   own_.members = members_.count();
   own_.all_members = digest_of(members_.firsts);

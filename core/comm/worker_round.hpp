@@ -134,6 +134,8 @@ class WorkerRound {
   // nor before the transport is up to date.
   bool settled() noexcept;
   bool here() const noexcept { return phase_ == Phase::kHere; }
+  // True once a round: all headers have been read since the last look.
+  bool has_just_met() noexcept { return phase_ > Phase::kHeaders && !std::exchange(met_, true); }
   // From settled() on, while not here().
   Problem proceed() noexcept;
   // From here() on.
@@ -228,6 +230,7 @@ class WorkerRound {
   MessageKey at_;
   uint32_t passes_ = 0;
   bool complete_ = false;
+  bool met_ = false;
   bool payloads_sent_ = false;
   std::size_t staging_bytes_ = 0;
   WorkerHeader own_;

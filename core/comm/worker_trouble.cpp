@@ -101,8 +101,8 @@ ErrorRecord WorkerMeeting::report_of(WorkerRound& round, Trouble trouble, int64_
 
 // Whether it has left, and will never come to this collective. Of the blocking ones the notice says how many were
 // completed. What a worker that failed has begun of other streams is given up; one that left well has completed it: the
-// notice says how many asynchronous ones it began. Of plans it does not: their headers are here or on their way, for a
-// while.
+// notice says how many asynchronous ones it began, and how many rounds of plans: where as many have met here, this one is
+// none of them, and else their headers are on their way, for a while.
 bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
   Peer& other = peer(worker);
   if (!leave_of(other).here() || !leave_of(other).good()) return false;
@@ -111,6 +111,7 @@ bool WorkerMeeting::has_gone(int worker, WorkerRound& round) noexcept {
   if (left.record.code != DIST_OK) return true;
   if (round.stream() == kAsynchronous) return left.begun < round.number();
   if (round.has_header(worker)) return false;
+  if (planned_met_ == left.planned) return true;
   const int64_t now = steady_now_ns();
   if (other.left_ns == 0) other.left_ns = now;
   return now - other.left_ns >= kReportGraceNs;
@@ -182,6 +183,7 @@ void WorkerMeeting::hear_of_whole() noexcept {
     if (own.reading == Reading::kGood && is_in(own.notice.parts)) return;
     own.notice.completed = 0;
     own.notice.begun = 0;
+    own.notice.planned = 0;
     own.notice.reported = false;
     own.read = own.elsewhere = true;
   });
@@ -332,6 +334,7 @@ bool WorkerMeeting::goes_on(WorkerRound& round) noexcept {
   {
     const std::lock_guard lock(mutex_);
     failing = failing_;
+    if (round.stream() >= kFirstPlanned && round.has_just_met()) ++planned_met_;
   }
   if (!failing && !find_trouble(round, &found)) return true;
   (void)try_to_fail(found);

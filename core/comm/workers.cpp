@@ -87,6 +87,8 @@ void WorkerMeeting::begin_run() noexcept {
   number_ = 0;
   completed_.store(0, std::memory_order_relaxed);
   begun_.store(0, std::memory_order_relaxed);
+  planned_.store(0, std::memory_order_relaxed);
+  planned_met_ = 0;
   reported_.store(false, std::memory_order_relaxed);
   // relaxed: members see them by what lets them into the run.
   counted_.store(0, std::memory_order_relaxed);
@@ -141,6 +143,7 @@ void WorkerMeeting::begin(WorkerRound& round, uint32_t stream, uint64_t number, 
   take_part();
   // relaxed: works end before their member leaves.
   if (stream == kAsynchronous) begun_.store(number, std::memory_order_relaxed);
+  if (stream >= kFirstPlanned) planned_.fetch_add(1, std::memory_order_relaxed);
   round.begin(message_of(stream, number), signature, most_bytes, {});
 }
 
@@ -155,6 +158,7 @@ void WorkerMeeting::leave(Status returned, const ErrorRecord& failure, bool coll
   left.parts = closed_parts_;
   left.completed = completed_.load(std::memory_order_relaxed);
   left.begun = begun_.load(std::memory_order_relaxed);
+  left.planned = planned_.load(std::memory_order_relaxed);
   left.reported = reported_.load(std::memory_order_relaxed);
   left.failed = own_failed_.load(std::memory_order_relaxed);
   left.announced = announced_ = announced;

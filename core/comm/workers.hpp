@@ -307,6 +307,7 @@ class WorkerMeeting final : public TransportListener {
   // relaxed: a run that is past its deadline is left while its carrier may still be inside.
   std::atomic<uint64_t> completed_{0};   // those whose messages have all been sent
   std::atomic<uint64_t> begun_{0};       // the latest asynchronous one that has begun
+  std::atomic<uint64_t> planned_{0};     // rounds of plans that have begun
   std::atomic<uint64_t> own_failed_{0};  // runs in which collectives have failed here,
   std::atomic<uint64_t> failed_{0};      // and on any worker, before heard_run_
   std::atomic<bool> reported_{false};    // the leader has sent its report in this run
@@ -321,6 +322,7 @@ class WorkerMeeting final : public TransportListener {
   // Of notices and of how a run ends, for the threads that go on with rounds.
   std::mutex mutex_;
   std::atomic<uint32_t> heard_run_{1};  // how those before this one have ended is known
+  uint64_t planned_met_ = 0;            // rounds of plans of which all headers have been here
   bool failing_ = false;                // with `found_`, since `failing_since_ns_`
   Found found_;
   int64_t failing_since_ns_ = 0;

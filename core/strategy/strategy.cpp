@@ -63,12 +63,21 @@ Status check_stack(const StrategyOptions& options) noexcept {
       static_cast<long long>(options.stack_bytes), static_cast<long long>(least));
 }
 
+Status no_devices_over_workers() noexcept {
+  return fail(DIST_UNIMPLEMENTED,
+              "replicas of several workers have no logical devices: give either options of "
+              "DIST_STRATEGY_MESH or of DIST_STRATEGY_MULTI_WORKER_MIRRORED");
+}
+
 Status check_workers(const StrategyOptions& options) noexcept {
   if (options.kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED) {
     if (options.network == nullptr && options.transport == DIST_TRANSPORT_AUTO &&
         options.replicas_of_workers.empty() && options.staging_bytes == 0 &&
         options.reform == DIST_REFORM_EXPLICIT)
       return kOk;
+    if (options.kind == DIST_STRATEGY_MESH &&
+        (options.network != nullptr || !options.replicas_of_workers.empty()))
+      return no_devices_over_workers();
     return invalid_argument(
         "network, transport, replicas_of_workers, staging_bytes and reform are options of "
         "DIST_STRATEGY_MULTI_WORKER_MIRRORED; kind is %d",
@@ -143,6 +152,7 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
   const DeviceAssignment* const assignment = options.mesh.assignment;
   if (options.kind != DIST_STRATEGY_MESH) {
     if (!options.mesh.given()) return kOk;
+    if (options.kind == DIST_STRATEGY_MULTI_WORKER_MIRRORED) return no_devices_over_workers();
     return invalid_argument(
         "device_assignment, axes and use_spmd_partitioning are options of DIST_STRATEGY_MESH; kind is %d",
         options.kind);

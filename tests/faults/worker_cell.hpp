@@ -54,7 +54,7 @@ struct WorkerCell {
   int local = 0;     // its replica; -1: all of them
   int32_t threads = DIST_THREADS_CALLER;
   Size size = Size::kSmall;
-  Form form = Form::kBlocking;  // or kAsynchronous; of processes kPlanned, too
+  Form form = Form::kBlocking;  // or kAsynchronous, kPlanned
   bool checked = false;         // a blocking sum that is looked at follows each collective
 
   int members() const { return workers * replicas; }

@@ -131,12 +131,7 @@ class WorkerActor {
     dist_status status = DIST_OK;
     for (int k = 0; k < kSteps && status == DIST_OK && !gone_; ++k) {
       const bool here = k == cell_.step();
-      if (here && cell_.is_guilty(me_)) {
-        status = misbehave(k);
-      } else {
-        if (here) side_.phase.store(kComing);
-        status = step(recipe(k));
-      }
+      status = here && cell_.is_guilty(me_) ? misbehave(k) : behave(k, here);
     }
     looks = nullptr;
     side_.returned_ns = now_ns();
@@ -149,7 +144,14 @@ class WorkerActor {
   }
 
  private:
-  dist_status step(const Step::Recipe& recipe) { return Step(member_, recipe).all(); }
+  dist_status behave(int k, bool here) {
+    Step step(member_, recipe(k));
+    if (here && cell_.at_planning()) side_.phase.store(kComing);
+    dist_status status = step.prepare();
+    if (here && !cell_.at_planning()) side_.phase.store(kComing);
+    if (status == DIST_OK) status = step.begin();
+    return status == DIST_OK ? step.end() : status;
+  }
   Step::Recipe recipe(int k) const {
     Step::Recipe made{cell_.collective, cell_.form, cell_.size, tag_of(cell_, k)};
     if (cell_.timed() && k == cell_.step()) made.timeout_ns = kTimeoutNs;
@@ -157,19 +159,33 @@ class WorkerActor {
   }
   dist_status misbehave(int k) {
     Step::Recipe mine = recipe(k);
+    switch (cell_.fault) {
+      case WorkerFault::kOtherCollective: mine.kind = DIST_COLLECTIVE_BARRIER; break;
+      case WorkerFault::kOtherOp: mine.wrong = Fault::kWrongOp; break;
+      case WorkerFault::kOtherDtype: mine.wrong = Fault::kWrongDtype; break;
+      case WorkerFault::kOtherShape: mine.wrong = Fault::kWrongCount; break;
+      case WorkerFault::kOtherRoot: mine.wrong = Fault::kWrongRoot; break;
+      default: break;
+    }
+    Step step(member_, mine);
+    dist_status status = cell_.disagrees() ? DIST_OK : step.prepare();
+    if (status != DIST_OK) return status;
     scene_.await(kComing);
+    status = act();
+    if (status != DIST_OK || gone_) return status;
+    if (cell_.disagrees()) status = step.prepare();
+    if (status == DIST_OK) status = step.begin();
+    return status == DIST_OK ? step.end() : status;
+  }
+  // What happens before it comes to the step after all.
+  dist_status act() {
     switch (cell_.fault) {
       case WorkerFault::kEarlyReturn:
       case WorkerFault::kErrorReturned:
       case WorkerFault::kThrown:
         scene_.cause();
         gone_ = true;
-        return DIST_OK;
-      case WorkerFault::kOtherCollective: mine.kind = DIST_COLLECTIVE_BARRIER; break;
-      case WorkerFault::kOtherOp: mine.wrong = Fault::kWrongOp; break;
-      case WorkerFault::kOtherDtype: mine.wrong = Fault::kWrongDtype; break;
-      case WorkerFault::kOtherShape: mine.wrong = Fault::kWrongCount; break;
-      case WorkerFault::kOtherRoot: mine.wrong = Fault::kWrongRoot; break;
+        break;
       case WorkerFault::kLate:
         if (me_ == cell_.first_guilty()) {
           scene_.await_looks();
@@ -178,19 +194,17 @@ class WorkerActor {
         }
         scene_.await(kBack);
         scene_.await_runs();
-        return step(mine);
+        break;
       case WorkerFault::kCancelled:
         scene_.cause();
-        if (dist_strategy_cancel(dist_replica_strategy(member_)) != DIST_OK) return DIST_INTERNAL;
-        break;
+        return dist_strategy_cancel(dist_replica_strategy(member_)) == DIST_OK ? DIST_OK : DIST_INTERNAL;
       case WorkerFault::kShutDown:
         scene_.inside.store(true);
         scene_.await(kBack);
         break;
-      default: break;
+      default: scene_.cause();
     }
-    scene_.cause();
-    return step(mine);
+    return DIST_OK;
   }
 
   WorkerScene& scene_;

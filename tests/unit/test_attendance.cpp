@@ -114,7 +114,8 @@ class Carrier {
 void check(Memory& memory, Recorder& recorder, const Comings& comings) {
   const Truth truth = truth_of(comings);
   for (int me = 0; me < static_cast<int>(comings.size()); ++me) {
-    const Attendance::Verdict found = verdict_of(memory, comings, me, 1'000'000'007 * me - 3, 0, recorder);
+    const Attendance::Verdict found =
+        verdict_of(memory, comings, me, int64_t{1'000'000'007} * me - 3, 0, recorder);
     assert_int_equal(found.worker, truth.worker);
     assert_int_equal(found.name, truth.rank);
     assert_int_equal(found.late_ns, me == truth.worker ? truth.alone_ns : truth.late_ns);

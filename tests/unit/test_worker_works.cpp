@@ -195,6 +195,57 @@ void what_comes_beside_the_first_look_is_seen(void**) {
     assert_true(steady_now_ns() - begin < kGuardNs);
 }
 
+// The messages of rounds of plans, moved step by step.
+class SteppedRound {
+ public:
+  SteppedRound(Cluster& cluster, int worker, uint32_t stream)
+      : meeting_(cluster.meeting(worker)),
+        stream_(stream),
+        round_(cluster.memory(), cluster.transport(worker), meeting_.members()) {}
+  void begin(uint64_t number) {
+    Signature signature;
+    signature.collective = Collective::kBarrier;
+    round_.reset();
+    meeting_.begin(round_, stream_, number, signature, 1 << 20);
+  }
+  bool goes_on() { return meeting_.goes_on(round_); }
+  // As far as it goes now; true: to its end.
+  bool advance() {
+    while (goes_on() && round_.settled() && !round_.here())
+      assert_true(round_.proceed().fault == WorkerRound::Fault::kNone);
+    return round_.here();
+  }
+
+ private:
+  WorkerMeeting& meeting_;
+  const uint32_t stream_;
+  WorkerRound round_;
+};
+
+// A worker that has left well has said how many rounds it began. Which of them it is not in is known without a wait.
+void who_has_left_well_is_missed_at_once(void**) {
+  constexpr uint32_t kFirst = WorkerMeeting::kFirstPlanned;
+  Cluster cluster({1, 1}, {});
+  for (int again = 0; again < 2; ++again) {
+    for (int w = 0; w < 2; ++w) cluster.group(w).begin_run({}), cluster.meeting(w).begin_run();
+    SteppedRound theirs[] = {{cluster, 0, kFirst}, {cluster, 0, kFirst + 1}};
+    SteppedRound ours[] = {{cluster, 1, kFirst}, {cluster, 1, kFirst + 1}, {cluster, 1, kFirst + 2}};
+    theirs[0].begin(1), theirs[1].begin(1);
+    ours[0].begin(1), ours[2].begin(1);
+    assert_true(ours[0].advance() && theirs[0].advance());
+    cluster.meeting(0).leave(kOk, {});
+    // It was in another one, that this worker has yet to come to: that might be the third.
+    assert_true(ours[2].goes_on() && !ours[2].advance());
+    ours[1].begin(1);
+    assert_true(ours[1].advance());
+    assert_false(ours[2].goes_on());
+    assert_true(cluster.group(1).poisoned());
+    assert_int_equal(cluster.group(1).failure().code(), DIST_ABORTED);
+    assert_non_null(std::strstr(last_error().message, "worker 0"));
+    cluster.meeting(1).leave(kOk, {});
+  }
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -205,6 +256,7 @@ int main() {
       cmocka_unit_test(sums_are_right_whatever_messages_do),
       cmocka_unit_test(a_worker_may_be_lost_at_any_message),
       cmocka_unit_test(what_comes_beside_the_first_look_is_seen),
+      cmocka_unit_test(who_has_left_well_is_missed_at_once),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

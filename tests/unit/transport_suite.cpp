@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/transport_suite.hpp"
+#include "tests/unit/transport_workers.hpp"
 
 #include <atomic>
 #include <cstdio>
@@ -11,52 +11,6 @@
 
 namespace dist {
 namespace {
-
-using End = Transfer::End;
-constexpr std::size_t kCredit = 4096;
-
-const TransportSuite& suite_of(void** state) { return *static_cast<const TransportSuite*>(*state); }
-
-// All workers of a fixture, joined.
-struct Workers {
-  Workers(void** state, int n, std::size_t credit = kCredit) : fixture(suite_of(state).make(n, credit)) {
-    for (int w = 0; w < n; ++w) at.push_back(&fixture->join(w));
-  }
-  ~Workers() {
-    for (Transport* each : at) each->close();
-  }
-  Transport& operator[](int worker) { return *at[static_cast<std::size_t>(worker)]; }
-  void progress() {
-    for (Transport* each : at) each->progress();
-  }
-  // A hang ends by the test's own time-out.
-  End wait(Transfer& transfer) {
-    until([&] { return transfer.over(); });
-    return transfer.end();
-  }
-  template <class Condition>
-  void until(const Condition& holds) {
-    while (!holds()) {
-      progress();
-      std::this_thread::yield();
-    }
-  }
-  // Long enough for every message that can move to have moved.
-  void settle() {
-    for (int i = 0; i < 64; ++i) progress();
-  }
-
-  std::unique_ptr<TransportFixture> fixture;
-  std::vector<Transport*> at;
-};
-
-std::vector<std::byte> pattern(std::size_t bytes, uint64_t seed) {
-  std::vector<std::byte> made(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>(seed * 131 + i * 7 + (i >> 8));
-  return made;
-}
-
-#define assert_end(given, wanted) assert_int_equal(static_cast<int>(given), static_cast<int>(End::wanted))
 
 void messages_arrive_whole(void** state) {
   Workers workers(state, 2);
@@ -228,52 +182,6 @@ void what_is_forgotten_is_let_go(void** state) {
   assert_end(workers.wait(receive), kDone);
   assert_end(workers.wait(send), kDone);
   assert_memory_equal(got.data(), sent.data(), sent.size());
-}
-
-void who_is_lost_ends_what_waits_for_it(void** state) {
-  Workers workers(state, 3, 1024);
-  const auto sent = pattern(1000, 9);
-  std::vector<std::byte> got(1000);
-  Transfer ahead;
-  workers[1].send(0, {.number = 1}, sent.data(), sent.size(), ahead);
-  assert_end(workers.wait(ahead), kDone);
-  Transfer sends[2];
-  Transfer own;
-  Transfer other;
-  for (uint64_t i = 0; i < 2; ++i) workers[0].send(1, {.number = 2 + i}, sent.data(), sent.size(), sends[i]);
-  workers.settle();
-  workers[1].receive(0, {.number = 9}, got.data(), got.size(), own);
-  Transfer waiting;
-  workers[0].receive(1, {.number = 4}, got.data(), got.size(), waiting);
-  workers[0].receive(2, {.number = 4}, got.data(), got.size(), other);
-  workers.settle();
-  assert_false(workers[0].lost(1));
-  workers[1].close();
-  workers.until([&] { return workers[0].lost(1) && workers[2].lost(1); });
-  assert_false(workers[0].lost(2) || workers[0].lost(0));
-  assert_end(workers.wait(own), kCancelled);
-  assert_end(workers.wait(waiting), kLost);
-  // One of them was within the credit.
-  const bool first = workers.wait(sends[0]) == End::kDone;
-  assert_end(workers.wait(sends[first ? 0 : 1]), kDone);
-  assert_end(workers.wait(sends[first ? 1 : 0]), kLost);
-  Transfer again;
-  workers[0].send(1, {.number = 5}, sent.data(), sent.size(), again);
-  assert_end(workers.wait(again), kLost);
-  workers[0].receive(1, {.number = 5}, got.data(), got.size(), again);
-  assert_end(workers.wait(again), kLost);
-  workers[1].send(0, {.number = 6}, sent.data(), sent.size(), again);
-  assert_end(workers.wait(again), kCancelled);
-  // What it had sent before is there, and the others go on.
-  Transfer late;
-  workers[0].receive(1, {.number = 1}, got.data(), got.size(), late);
-  assert_end(workers.wait(late), kDone);
-  assert_memory_equal(got.data(), sent.data(), sent.size());
-  workers.settle();
-  assert_false(other.over());
-  workers[2].send(0, {.number = 4}, sent.data(), sent.size(), again);
-  assert_end(workers.wait(other), kDone);
-  assert_end(workers.wait(again), kDone);
 }
 
 void who_has_not_joined_is_waited_for(void** state) {
@@ -455,6 +363,7 @@ std::vector<CMUnitTest> tests_of(TransportSuite& suite) {
   ADD(cancelled_transfers_are_over);
   ADD(what_is_forgotten_is_let_go);
   ADD(who_is_lost_ends_what_waits_for_it);
+  ADD(one_leaves_before_any_message);
   ADD(who_has_not_joined_is_waited_for);
   ADD(the_listener_is_told);
   ADD(only_who_is_spoken_to_is_connected);

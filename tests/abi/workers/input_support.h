@@ -94,7 +94,7 @@ static inline dist_status keep(const dist_value *batch, int32_t local, int32_t r
     return wrong("a batch of dtype %d with %d dimensions", tensor.dtype, tensor.ndim);
   }
   out->n = tensor.shape[0];
-  memcpy(out->numbers, tensor.data, (size_t)out->n * sizeof *out->numbers);
+  if (out->n != 0) memcpy(out->numbers, tensor.data, (size_t)out->n * sizeof *out->numbers);
   return DIST_OK;
 }
 

@@ -3,6 +3,7 @@
  * Strategies of several workers in one process: who is who, runs with collectives over all replicas, what happens
  * when workers do not agree, leave, fail, are late or cannot be reached; and that they are usable again.
  */
+#include "../mesh_support.h"
 #include "../workers_support.h"
 
 enum { SIZE = 1000 };
@@ -14,14 +15,14 @@ typedef struct sums {
   int32_t counts[MOST];
 } sums;
 
-static float element(int32_t rank, int i) { return (float)(rank + 1) / (float)(3 + i); }
+static float brought(int32_t rank, int i) { return (float)(rank + 1) / (float)(3 + i); }
 
 static dist_status add_up(dist_replica *replica, void *user_data) {
   sums *out = user_data;
   const int32_t rank = dist_replica_id(replica);
   float mine[SIZE];
   int64_t shape[] = {SIZE};
-  for (int i = 0; i < SIZE; ++i) mine[i] = element(rank, i);
+  for (int i = 0; i < SIZE; ++i) mine[i] = brought(rank, i);
   const dist_tensor in = {mine, DIST_F32, 1, shape, NULL};
   dist_tensor sum = {out->all[rank], DIST_F32, 1, shape, NULL};
   out->counts[rank] = dist_replica_num_replicas(replica);
@@ -374,6 +375,100 @@ static void what_does_not_fit_is_refused(void **state) {
   dist_network_destroy(network);
 }
 
+/* ---- What one process alone has ---- */
+
+static dist_status reduce_nothing(dist_reduce_op op, const dist_tensor *components, size_t n,
+                                  dist_tensor *out, void *user_data) {
+  (void)op, (void)components, (void)n, (void)out, (void)user_data;
+  return dist_fail(DIST_INTERNAL, "nobody may ask");
+}
+
+static void what_one_process_alone_has_is_refused(void **state) {
+  (void)state;
+  workers all = {.n = 2, .replicas = {2, 2}};
+  assert_ok(dist_network_create(2, NULL, &all.network));
+  dist_cluster_resolver *resolver = resolver_of_worker(2, 0);
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.cluster_resolver = resolver;
+  options.network = all.network;
+  options.num_replicas = 2;
+  dist_strategy *strategy = NULL;
+
+  /* Logical devices, whichever of the two is asked for. */
+  const int32_t mesh[] = {2, 2, 1, 1};
+  const int32_t block[] = {1, 2, 1, 1};
+  dist_device_assignment *assignment = block_assignment(mesh, block, 2);
+  options.device_assignment = assignment;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED,
+               "replicas of several workers have no logical devices");
+  options.kind = DIST_STRATEGY_MESH;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED,
+               "replicas of several workers have no logical devices");
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.device_assignment = NULL;
+  dist_device_assignment_destroy(assignment);
+
+  /* Functions of the host's own. */
+  dist_strategy_functions functions = DIST_STRATEGY_FUNCTIONS_INIT;
+  functions.reduce = reduce_nothing;
+  options.functions = &functions;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED, "functions of the host's own");
+  options.functions = NULL;
+  dist_cross_device_functions calls = DIST_CROSS_DEVICE_FUNCTIONS_INIT;
+  calls.reduce = reduce_nothing;
+  dist_cross_device_options of_host = DIST_CROSS_DEVICE_OPTIONS_INIT;
+  of_host.kind = DIST_CROSS_DEVICE_HOST;
+  of_host.functions = &calls;
+  assert_ok(dist_cross_device_create(&of_host, &options.cross_device));
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED, "functions of the host's own");
+  dist_cross_device_destroy(options.cross_device);
+  options.cross_device = NULL;
+
+  /* A new generation of workers that share a network of this process. */
+  options.reform = DIST_REFORM_AT_NEXT_RUN;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED, "do not re-form");
+  options.reform = DIST_REFORM_EXPLICIT;
+
+  /* None of them has taken the worker's place. */
+  assert_ok(dist_strategy_create(&options, &strategy));
+  assert_fails(dist_strategy_reform(strategy, NULL), DIST_UNIMPLEMENTED, "do not re-form");
+  assert_ok(dist_strategy_destroy(strategy));
+  dist_cluster_resolver_destroy(resolver);
+  dist_network_destroy(all.network);
+}
+
+static dist_status run_again(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                             void *user_data) {
+  (void)args, (void)out_result, (void)user_data;
+  return dist_run(strategy, return_at_once, NULL, NULL);
+}
+
+static dist_status merge_a_run(dist_replica *replica, void *user_data) {
+  return dist_merge_call(replica, run_again, user_data, NULL, NULL, NULL);
+}
+
+static dist_status run_a_merge(dist_strategy *strategy, int worker, void *user_data) {
+  (void)worker;
+  return dist_run(strategy, merge_a_run, user_data, NULL);
+}
+
+static void a_run_inside_a_merge_function_is_refused(void **state) {
+  (void)state;
+  workers all = workers_of("2+1", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
+  for (int again = 0; again < 2; ++again) {
+    worker_thread threads[MOST_WORKERS];
+    on_workers(&all, run_a_merge, NULL, threads);
+    for (int w = 0; w < all.n; ++w) {
+      assert_int_equal(threads[w].status, DIST_UNIMPLEMENTED);
+      assert_has(threads[w].error.message, "a run inside a merge function");
+    }
+    static sums found;
+    all_workers(&all, run_it, &found);
+  }
+  end_workers(&all);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_layout_runs_as_one_process_does),
@@ -386,6 +481,8 @@ int main(void) {
       cmocka_unit_test(a_worker_that_ends_is_lost_to_the_others),
       cmocka_unit_test(threads_of_the_host_are_replicas_of_workers_too),
       cmocka_unit_test(what_does_not_fit_is_refused),
+      cmocka_unit_test(what_one_process_alone_has_is_refused),
+      cmocka_unit_test(a_run_inside_a_merge_function_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ typedef struct program {
 
 static dist_status note(notes *to, const void *bytes, size_t size) {
   if (to->size + size > sizeof to->bytes) return dist_fail(DIST_RESOURCE_EXHAUSTED, "more notes than room");
-  memcpy(to->bytes + to->size, bytes, size);
+  if (size != 0) memcpy(to->bytes + to->size, bytes, size);
   to->size += size;
   return DIST_OK;
 }

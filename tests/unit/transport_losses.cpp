@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker is lost: what every transport makes of that.
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "tests/unit/transport_workers.hpp"
+
+namespace dist {
+
+void who_is_lost_ends_what_waits_for_it(void** state) {
+  Workers workers(state, 3, 1024);
+  const auto sent = pattern(1000, 9);
+  std::vector<std::byte> got(1000);
+  Transfer ahead;
+  workers[1].send(0, {.number = 1}, sent.data(), sent.size(), ahead);
+  assert_end(workers.wait(ahead), kDone);
+  Transfer sends[2];
+  Transfer own;
+  Transfer other;
+  for (uint64_t i = 0; i < 2; ++i) workers[0].send(1, {.number = 2 + i}, sent.data(), sent.size(), sends[i]);
+  workers.settle();
+  workers[1].receive(0, {.number = 9}, got.data(), got.size(), own);
+  Transfer waiting;
+  workers[0].receive(1, {.number = 4}, got.data(), got.size(), waiting);
+  workers[0].receive(2, {.number = 4}, got.data(), got.size(), other);
+  workers.settle();
+  assert_false(workers[0].lost(1));
+  workers[1].close();
+  workers.until([&] { return workers[0].lost(1) && workers[2].lost(1); });
+  assert_false(workers[0].lost(2) || workers[0].lost(0));
+  assert_end(workers.wait(own), kCancelled);
+  assert_end(workers.wait(waiting), kLost);
+  // One of them was within the credit.
+  const bool first = workers.wait(sends[0]) == End::kDone;
+  assert_end(workers.wait(sends[first ? 0 : 1]), kDone);
+  assert_end(workers.wait(sends[first ? 1 : 0]), kLost);
+  Transfer again;
+  workers[0].send(1, {.number = 5}, sent.data(), sent.size(), again);
+  assert_end(workers.wait(again), kLost);
+  workers[0].receive(1, {.number = 5}, got.data(), got.size(), again);
+  assert_end(workers.wait(again), kLost);
+  workers[1].send(0, {.number = 6}, sent.data(), sent.size(), again);
+  assert_end(workers.wait(again), kCancelled);
+  // What it had sent before is there, and the others go on.
+  Transfer late;
+  workers[0].receive(1, {.number = 1}, got.data(), got.size(), late);
+  assert_end(workers.wait(late), kDone);
+  assert_memory_equal(got.data(), sent.data(), sent.size());
+  workers.settle();
+  assert_false(other.over());
+  workers[2].send(0, {.number = 4}, sent.data(), sent.size(), again);
+  assert_end(workers.wait(other), kDone);
+  assert_end(workers.wait(again), kDone);
+}
+
+namespace {
+
+// One message between two workers, whose halves have the same number.
+struct Passing {
+  int from;
+  int to;
+  std::vector<std::byte> sent;
+  std::vector<std::byte> got;
+  Transfer send;
+  Transfer receive;
+};
+
+// Small ones, which run ahead, and large ones, which wait; each worker sends them to each other one.
+void make_passings(std::deque<Passing>& made) {
+  for (const std::size_t bytes : {std::size_t{200}, std::size_t{5000}, std::size_t{300}}) {
+    for (int from = 0; from < 3; ++from) {
+      for (int step = 1; step < 3; ++step) {
+        Passing& passing = made.emplace_back();
+        passing.from = from;
+        passing.to = (from + step) % 3;
+        passing.sent = pattern(bytes, made.size());
+        passing.got.resize(bytes);
+      }
+    }
+  }
+}
+
+// Worker 1 leaves before the k-th of them is sent: all that is under way is over soon, what arrives is whole, and the other
+// two go on.
+void leave_before(void** state, std::size_t k) {
+  Workers workers(state, 3, 1024);
+  std::deque<Passing> passings;
+  make_passings(passings);
+  const auto receive = [&](std::size_t i) {
+    Passing& p = passings[i];
+    workers[p.to].receive(p.from, {.number = i}, p.got.data(), p.got.size(), p.receive);
+  };
+  // Every other one is asked for before it is sent.
+  for (std::size_t i = 0; i < passings.size(); i += 2) receive(i);
+  for (std::size_t i = 0; i < passings.size(); ++i) {
+    if (i == k) workers[1].close();
+    Passing& p = passings[i];
+    workers[p.from].send(p.to, {.number = i}, p.sent.data(), p.sent.size(), p.send);
+    workers.progress();
+  }
+  for (std::size_t i = 1; i < passings.size(); i += 2) receive(i);
+  for (std::size_t i = 0; i < passings.size(); ++i) {
+    Passing& p = passings[i];
+    const End sent = workers.wait(p.send);
+    const End got = workers.wait(p.receive);
+    const bool well = sent == End::kDone && got == End::kDone;
+    if (got == End::kDone) assert_memory_equal(p.got.data(), p.sent.data(), p.sent.size());
+    if (k == passings.size() || (p.from != 1 && p.to != 1)) {
+      assert_true(well);
+    } else if (p.from == 1) {
+      // What it was told has gone is there.
+      assert_true(well || (sent == End::kCancelled && got == End::kLost));
+      if (i >= k) assert_false(well);
+    } else {
+      assert_true(sent == End::kDone || sent == End::kLost);
+      assert_true(well || got == End::kCancelled);
+      if (i >= k) assert_end(got, kCancelled);
+    }
+  }
+}
+
+}  // namespace
+
+void one_leaves_before_any_message(void** state) {
+  std::deque<Passing> passings;
+  make_passings(passings);
+  for (std::size_t k = 0; k <= passings.size(); ++k) leave_before(state, k);
+}
+
+}  // namespace dist
