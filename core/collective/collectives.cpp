@@ -46,10 +46,10 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   explain(member, call, exchange, member.me, &report);
   return member.group.refuse(member.me, report);
 }
-[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Member& member, const Call& call,
-                                                   int peer) noexcept {
+[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Member& member, const Call& call, int peer,
+                                                   std::size_t t) noexcept {
   ErrorRecord why;
-  overlap_report(member.group, member.me, peer, 0, true, &why);
+  overlap_report(member.group, member.me, peer, t, call.traits().alike(), &why);
   return member.group.refuse(member.me, reported(member, call, why));
 }
 
@@ -78,7 +78,7 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
     if (peer != member.me && overlap(theirs.extra, out_bytes, slot.extra, out_bytes)) overlapping = peer;
   }
   // Peers' inputs have been copied, so that only outputs can overlap.
-  if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping);
+  if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping, 0);
   // An output that members share is a buffer of a peer, which may be touched only after enter().
   if (shared && !group.enter(member.me)) return group.finish(member.me);
   if (!shared || member.me == 0) {
@@ -89,59 +89,88 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
   return shared ? group.finish(member.me) : kOk;
 }
 
-template <class Published>
-Status work_in_parts(const Member& member, const Call& call, Published&& published) noexcept {
+// The member's share of a round on whose tensors all agree: of the parts of all, or of what is left of their
+// blocks.
+void do_share(const Member& member, const Exchange& exchange, Route route) noexcept {
   Group& group = member.group;
-  group.arm_tickets(member.me);
-  DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
+  const FpEnvironment environment;
+  TaskList::Cursor cursor;
+  if (route == Route::kBlocks) {
+    share_blocks(member, exchange.units(), exchange.block_units(),
+                 [&](Range block) { exchange.run(block, cursor, [] { return true; }); });
+  } else {
+    const auto size = static_cast<std::size_t>(group.size());
+    exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)), cursor,
+                 [&] { return !group.poisoned(); });
+  }
+}
+
+// If members bring parts of different sizes, the number of bytes is known only when they have met.
+Route route_of_met(const Group& group, const Exchange& exchange) noexcept {
+  return route_of({.members = group.size(),
+                   .oversubscribed = group.oversubscribed(),
+                   .bytes = group.oversubscribed() ? exchange.bytes_each() : exchange.bytes()});
+}
+
+// The work of a member that has met its peers.
+Status work_together(const Member& member, const Call& call) noexcept {
+  Group& group = member.group;
   if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(member.me)) {
     const Offers offers(member);
     const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
     if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
-    const FpEnvironment environment;
-    // If members bring parts of different sizes, the number of bytes is known only now.
-    if (route_of(
-            {.members = group.size(), .oversubscribed = group.oversubscribed(), .bytes = exchange.bytes()}) ==
-        Route::kBlocks) {
-      TaskList::Cursor cursor;
-      share_blocks(member, exchange.units(), exchange.block_units(),
-                   [&](Range block) { exchange.run(block, cursor, [] { return true; }); });
-    } else {
-      const auto size = static_cast<std::size_t>(group.size());
-      TaskList::Cursor cursor;
-      exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)), cursor,
-                   [&] { return !group.poisoned(); });
+    do_share(member, exchange, route_of_met(group, exchange));
+  }
+  return group.finish(member.me);
+}
+
+template <class Published>
+Status work_in_parts(const Member& member, const Call& call, Published&& published) noexcept {
+  Group& group = member.group;
+  group.arm_tickets(member.me);
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
+  return work_together(member, call);
+}
+
+// In an oversubscribed group, whose members must be woken: the last one to come checks what all bring, and
+// does all of it, if it is little.
+Status work_in_crowd(const Member& member, const Call& call) noexcept {
+  Group& group = member.group;
+  group.arm_tickets(member.me);
+  ErrorRecord report;
+  const auto work = [&](bool* out_shares) -> const ErrorRecord* {
+    if (member.recorder != nullptr) member.recorder->arrived();
+    const Offers offers(member);
+    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
+    if (const int rank = exchange.first_refusing(group); rank >= 0) {
+      explain(member, call, exchange, rank, &report);
+      return &report;
     }
+    *out_shares = route_of_met(group, exchange) != Route::kAlone;
+    if (*out_shares) return nullptr;
+    const FpEnvironment environment;
+    exchange.run_all();
+    return nullptr;
+  };
+  bool shares = false;
+  DIST_TRY(group.arrive_and_work_alone(member.me, member.timeout_ns, work, &shares));
+  if (!shares) return kOk;
+  if (member.recorder != nullptr) member.recorder->arrived();
+  if (group.enter(member.me)) {
+    const Offers offers(member);
+    do_share(member, Exchange(call, group.size(), offers.all(), member.cache_bytes), Route::kBlocks);
   }
   return group.finish(member.me);
 }
 
 // The same for an all_to_all with uneven parts. Not inlined, since the offsets take room on the stack.
-template <class Published>
-[[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call,
-                                              Published&& published) noexcept {
+template <class Work>
+[[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call, Work&& work) noexcept {
   int64_t offsets[DIST_MAX_REPLICAS + 1];
   call.offset_splits(offsets, member.group.size());
   call.offer_in(member.group.outgoing(member.me).offer);
-  return work_in_parts(member, call, published);
-}
-
-Status work_alone(const Member& member, const Call& call) noexcept {
-  ErrorRecord report;
-  return member.group.arrive_and_work_alone(member.me, member.timeout_ns, [&]() -> const ErrorRecord* {
-    if (member.recorder != nullptr) member.recorder->arrived();
-    const Offers offers(member);
-    const Exchange exchange(call, member.group.size(), offers.all(), member.cache_bytes);
-    for (int rank = 0; rank < member.group.size(); ++rank) {
-      if (!exchange.refuses(member.group, rank, nullptr)) continue;
-      explain(member, call, exchange, rank, &report);
-      return &report;
-    }
-    const FpEnvironment environment;
-    exchange.run({0, exchange.units()});
-    return nullptr;
-  });
+  return work();
 }
 
 // Whether the result is already there: one member alone reduces in place. A bool may still have to be
@@ -166,16 +195,17 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   const bool empty = call.bytes == 0 && !call.must_fit();
   const Route route =
       route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, group.size()),
-                call.can_travel(), call.sized_alike(), call.bytes});
+                call.can_travel(), call.bytes});
   if (route == Route::kTravels) return reduce_at_once(member, call, published);
   if (route == Route::kNothing) return group.arrive(member.me, member.timeout_ns, published);
-  if (call.splits != nullptr) return work_in_uneven_parts(member, call, published);
-  call.offer_in(group.outgoing(member.me).offer);
-  if (route == Route::kAlone) {
+  const auto work = [&] {
+    if (!group.oversubscribed()) return work_in_parts(member, call, published);
     record_arrival(member, signature, call.bytes);
-    return work_alone(member, call);
-  }
-  return work_in_parts(member, call, published);
+    return work_in_crowd(member, call);
+  };
+  if (call.splits != nullptr) return work_in_uneven_parts(member, call, work);
+  call.offer_in(group.outgoing(member.me).offer);
+  return work();
 }
 
 }  // namespace
