@@ -9,6 +9,7 @@
 #include "core/collective/exchange.hpp"
 #include "core/collective/route.hpp"
 #include "core/collective/share.hpp"
+#include "core/collective/walk.hpp"
 #include "core/collective/worker_collective.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
@@ -53,6 +54,37 @@ ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& 
   return member.group.refuse(member.me, reported(member, call, why));
 }
 
+// The elements of a tensor that may have gaps, for peers.
+[[gnu::noinline, gnu::cold]] void put_packed(const dist_tensor& in, std::byte* to) noexcept {
+  const auto* const from = static_cast<const std::byte*>(in.data);
+  if (in.strides == nullptr)
+    return static_cast<void>(std::memcpy(to, from, elements_of(in) * dtype_size(in.dtype)));
+  pack(Walk(in.shape, in.ndim, in.strides, 0), from, to, elements_of(in), dtype_size(in.dtype));
+}
+
+// Reduces the elements that all have brought into an output that may have gaps.
+[[gnu::noinline, gnu::cold]] void reduce_packed(const Call& call, const std::byte** src,
+                                                std::size_t size) noexcept {
+  const dist_tensor& out = call.out[0];
+  const dist_dtype dtype = call.in[0].dtype;
+  const std::size_t out_size = dtype_size(out.dtype);
+  alignas(64) std::byte room[1024];
+  std::byte* dst = room;
+  const std::size_t all = elements_of(out);
+  for (std::size_t at = 0; at < all;) {
+    const std::size_t n = std::min(all - at, sizeof room / out_size);
+    reduce_kernel(dtype, call.op)({src, &dst, size, 1, n, static_cast<double>(size), false});
+    auto* const to = static_cast<std::byte*>(out.data);
+    if (out.strides == nullptr) {
+      std::memcpy(to + at * out_size, room, n * out_size);
+    } else {
+      unpack(Walk(out.shape, out.ndim, out.strides, at), room, to, n, out_size);
+    }
+    for (std::size_t p = 0; p < size; ++p) src[p] += n * dtype_size(dtype);
+    at += n;
+  }
+}
+
 // For one tensor whose bytes travel with the slot: each member reduces all elements, into its own output.
 template <class Published>
 Status reduce_at_once(const Member& member, const Call& call, Published&& published) noexcept {
@@ -60,7 +92,14 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
   const dist_tensor& in = call.in[0];
   const std::size_t elements = elements_of(in);
   Slot& slot = group.outgoing(member.me);
-  std::memcpy(group.outgoing_bytes(member.me, call.bytes), in.data, call.bytes);
+  std::byte* const brought = group.outgoing_bytes(member.me, call.bytes);
+  slot.travels = 0;
+  if (!call.strided) [[likely]] {
+    std::memcpy(brought, in.data, call.bytes);
+  } else {
+    put_packed(in, brought);
+    slot.travels = Slot::kStays;
+  }
   slot.extra = call.out[0].data;
   DIST_TRY(group.arrive(member.me, member.timeout_ns, published,
                         [&](int peer) { group.fetch_bytes(member.me, peer, call.bytes); }));
@@ -75,7 +114,9 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
     const Slot& theirs = group.slot(member.me, peer);
     src[p] = group.bytes(member.me, peer, call.bytes);
     shared = shared && theirs.extra == slot.extra;
-    if (peer != member.me && overlap(theirs.extra, out_bytes, slot.extra, out_bytes)) overlapping = peer;
+    if (peer == member.me || !overlap(theirs.extra, out_bytes, slot.extra, out_bytes)) continue;
+    // In the gaps of one output another one may lie.
+    if (!call.strided && theirs.travels != Slot::kStays) overlapping = peer;
   }
   // Peers' inputs have been copied, so that only outputs can overlap.
   if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping, 0);
@@ -84,7 +125,10 @@ Status reduce_at_once(const Member& member, const Call& call, Published&& publis
   if (!shared || member.me == 0) {
     const FpEnvironment environment;
     auto* dst = static_cast<std::byte*>(call.out[0].data);
-    reduce_kernel(in.dtype, call.op)({src, &dst, size, 1, elements, static_cast<double>(size), false});
+    if (!call.strided) [[likely]]
+      reduce_kernel(in.dtype, call.op)({src, &dst, size, 1, elements, static_cast<double>(size), false});
+    else
+      reduce_packed(call, src, size);
   }
   return shared ? group.finish(member.me) : kOk;
 }
