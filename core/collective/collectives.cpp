@@ -9,6 +9,7 @@
 #include "core/collective/exchange.hpp"
 #include "core/collective/route.hpp"
 #include "core/collective/share.hpp"
+#include "core/collective/travel.hpp"
 #include "core/collective/walk.hpp"
 #include "core/collective/worker_collective.hpp"
 #include "core/kernel/fp_environment.hpp"
@@ -173,8 +174,19 @@ template <class Published>
 Status work_in_parts(const Member& member, const Call& call, Published&& published) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
-  DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
-  return work_together(member, call);
+  if (call.bytes > EagerPayload::kBytes) {
+    group.outgoing(member.me).travels = Slot::kStays;
+    DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
+    return work_together(member, call);
+  }
+  const Travel travel(member, call);
+  travel.put();
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published, [&](int peer) { travel.fetch(peer); }));
+  if (!travel.all_travel()) return work_together(member, call);
+  std::size_t t = 0;
+  if (const int peer = travel.overlapping(&t); peer >= 0) return refuse_overlap(member, call, peer, t);
+  travel.take();
+  return kOk;
 }
 
 // In an oversubscribed group, whose members must be woken: the last one to come checks what all bring, and
@@ -229,11 +241,12 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   Group& group = member.group;
   DIST_TRY(group.open());
   Signature& signature = group.outgoing_signature(member.me);
-  if (member.checked == nullptr || !member.checked->recall(call, member.tag, signature)) {
+  const CheckedCalls::Place where{member.me, group.size()};
+  if (member.checked == nullptr || !member.checked->recall(call, member.tag, where, signature)) {
     signature = Signature{};
     DIST_TRY(call.check(member.me, group.size(), signature));
     close_digest(signature, member.tag);
-    if (member.checked != nullptr) member.checked->keep(call, signature);
+    if (member.checked != nullptr) member.checked->keep(call, where, signature);
   }
   const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
   const bool empty = call.bytes == 0 && !call.must_fit();
